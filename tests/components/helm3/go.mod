@@ -1,0 +1,5 @@
+module pin
+
+go 1.26.0
+
+require helm.sh/helm/v3 v3.22.0
