@@ -1,0 +1,182 @@
+//! The second reader, of the libyaml family as Helm's own: aliases expanded, scalars typed.
+//!
+//! A visitor of our own, because a repeated key is an error for `serde_yaml::Value` but none for
+//! Helm, and because only a hash is wanted.
+
+use std::fmt;
+
+use serde::de::{
+    Deserialize, DeserializeSeed, EnumAccess, Error, MapAccess, SeqAccess, VariantAccess, Visitor,
+};
+
+use crate::verify::fingerprint::{Fingerprint, Paths, Place, Seen, Token};
+
+/// Reads the first document of `text`.
+pub(super) fn read(text: &str, paths: &Paths) -> Result<Fingerprint, serde_yaml::Error> {
+    let mut print = Fingerprint::default();
+    if let Some(document) = serde_yaml::Deserializer::from_str(text).next() {
+        Node { print: &mut print, paths, place: Paths::ROOT, image: None }.deserialize(document)?;
+    }
+    Ok(print)
+}
+
+struct Node<'r> {
+    print: &'r mut Fingerprint,
+    paths: &'r Paths,
+    place: Place,
+    /// This is an image of that edit.
+    image: Option<usize>,
+}
+
+impl Node<'_> {
+    fn scalar(self, token: Token<'_>) {
+        let Some(edit) = self.image else { return self.print.token(token) };
+        let seen = match token {
+            Token::Text(text) => Seen::Text(text.to_owned()),
+            other => Seen::Other(format!("{other:?}")),
+        };
+        self.print.image(edit, seen);
+    }
+
+    fn inner(&mut self, place: Place, image: Option<usize>) -> Node<'_> {
+        Node { print: self.print, paths: self.paths, place, image }
+    }
+
+    fn collection(&mut self, token: Token<'_>) {
+        if let Some(edit) = self.image.take() {
+            self.print.image(edit, Seen::Other("a collection".to_owned()));
+        }
+        self.print.token(token);
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Node<'_> {
+    type Value = ();
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Node<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any YAML value")
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<(), E> {
+        self.scalar(Token::Bool(value));
+        Ok(())
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<(), E> {
+        self.visit_i128(value.into())
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<(), E> {
+        self.visit_u128(value.into())
+    }
+
+    fn visit_i128<E: Error>(self, value: i128) -> Result<(), E> {
+        self.scalar(Token::Number(&value.to_string()));
+        Ok(())
+    }
+
+    fn visit_u128<E: Error>(self, value: u128) -> Result<(), E> {
+        self.scalar(Token::Number(&value.to_string()));
+        Ok(())
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<(), E> {
+        self.scalar(Token::Number(&format!("float {:x}", value.to_bits())));
+        Ok(())
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<(), E> {
+        self.scalar(Token::Text(value));
+        Ok(())
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        self.scalar(Token::Null);
+        Ok(())
+    }
+
+    fn visit_none<E: Error>(self) -> Result<(), E> {
+        self.visit_unit()
+    }
+
+    fn visit_some<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        self.deserialize(deserializer)
+    }
+
+    fn visit_newtype_struct<D: serde::Deserializer<'de>>(
+        self,
+        deserializer: D,
+    ) -> Result<(), D::Error> {
+        self.deserialize(deserializer)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<(), A::Error> {
+        self.collection(Token::Sequence);
+        let mut index = 0;
+        loop {
+            let place = self.paths.item(self.place, index);
+            if items.next_element_seed(self.inner(place, None))?.is_none() {
+                break;
+            }
+            index += 1;
+        }
+        self.print.token(Token::End);
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut entries: A) -> Result<(), A::Error> {
+        self.collection(Token::Mapping);
+        let edit = self.paths.edit(self.place);
+        if let Some(edit) = edit {
+            self.print.meet(edit);
+        }
+        while let Some(key) = entries.next_key::<Key>()? {
+            let place = key.text.as_deref().and_then(|key| self.paths.key(self.place, key));
+            let image = edit.filter(|_| key.text.as_deref() == Some("image"));
+            if image.is_none() {
+                self.print.token(Token::Number(&key.hash));
+            }
+            entries.next_value_seed(self.inner(place, image))?;
+        }
+        self.print.token(Token::End);
+        Ok(())
+    }
+
+    fn visit_enum<A: EnumAccess<'de>>(self, tagged: A) -> Result<(), A::Error> {
+        let (tag, value) = tagged.variant::<String>()?;
+        self.print.token(Token::Tag(&tag));
+        value.newtype_variant_seed(self)
+    }
+}
+
+/// A key, which may be anything.
+struct Key {
+    text: Option<String>,
+    /// Different for different keys.
+    hash: String,
+}
+
+impl<'de> Deserialize<'de> for Key {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut print = Fingerprint::default();
+        // The edit of an imaginary container whose only image is the key: how its text gets out.
+        print.meet(0);
+        let paths = Paths::new();
+        Node { print: &mut print, paths: &paths, place: None, image: Some(0) }
+            .deserialize(deserializer)?;
+        let text = match print.images(0).first().and_then(|images| images.first()) {
+            Some(Seen::Text(text)) => Some(text.clone()),
+            _ => None,
+        };
+        let hash = format!("{:?} {}", print.images(0), print.hash());
+        Ok(Self { text, hash })
+    }
+}
