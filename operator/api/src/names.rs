@@ -3,6 +3,7 @@
 
 use std::{fmt, str::FromStr};
 
+use data_encoding::HEXLOWER;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -221,9 +222,9 @@ fn rollback_target(target: &TargetName) -> String {
 
 /// The first `digits` hex digits of the SHA-256 of `bytes`.
 fn hex(bytes: &[u8], digits: usize) -> String {
-    let digest = Sha256::digest(bytes);
-    let nibbles = digest.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
-    nibbles.take(digits).filter_map(|nibble| char::from_digit(nibble.into(), 16)).collect()
+    let mut text = HEXLOWER.encode(&Sha256::digest(bytes));
+    text.truncate(digits);
+    text
 }
 
 #[cfg(test)]

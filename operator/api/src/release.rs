@@ -418,9 +418,19 @@ pub struct Progress {
     #[schemars(range(min = 0))]
     pub old: Option<i32>,
 
+    /// How many replicas were wanted when the rollout began, or when a workload without replicas
+    /// got its first ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub wanted: Option<i32>,
+
     /// When one of the marks moved last; the deadline counts from here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_progress_time: Option<Time>,
+
+    /// When the rollout first succeeded; an unstable bake ends at a fixed time after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub succeeded_time: Option<Time>,
 
     /// Since when the present stretch of success holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]

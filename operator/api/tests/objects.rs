@@ -47,7 +47,8 @@ fn release() -> Value {
             },
             "progress": {
                 "updated": 2, "available": 1, "old": 1,
-                "lastProgressTime": "2026-11-30T06:00:00Z", "bakeSince": "2026-11-30T06:00:00Z",
+                "wanted": 3, "lastProgressTime": "2026-11-30T06:00:00Z",
+                "succeededTime": "2026-11-30T06:00:00Z", "bakeSince": "2026-11-30T06:00:00Z",
                 "bakeTotal": "45s", "brokenSince": "2026-11-30T06:00:00Z",
             },
             "conditions": [condition()],

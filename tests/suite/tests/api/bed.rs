@@ -101,6 +101,20 @@ impl Bed {
         send!(self, request?, "Strict")
     }
 
+    /// Fails unless `status`, with this value at this pointer below it, is refused with a cause at
+    /// `field` that says `says`.
+    pub(crate) async fn refuses_in_status(
+        &self,
+        kind: &str,
+        name: &str,
+        status: Value,
+        (pointer, value): (&str, Value),
+        (field, says): (&str, &str),
+    ) -> Result<()> {
+        let patch = edited(status, &[(&format!("/status/{pointer}"), value)]);
+        expect_refusal(self.patch_status(kind, name, &patch, Write::Dry).await, 422, field, says)
+    }
+
     /// Applies `/status` of an object as one field manager, without force.
     pub(crate) async fn apply_status(&self, object: &Value, manager: &str) -> Answer {
         let name = object["metadata"]["name"].as_str().unwrap_or_default();

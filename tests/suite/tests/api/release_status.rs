@@ -43,7 +43,8 @@ fn status() -> Value {
             "releaseRef": { "target": "web", "name": "web-3fe6a64" }, "transitionTime": TIME,
         },
         "progress": {
-            "updated": 0, "available": 0, "old": 0, "lastProgressTime": TIME, "bakeSince": TIME,
+            "updated": 0, "available": 0, "old": 0, "wanted": 1,
+            "lastProgressTime": TIME, "succeededTime": TIME, "bakeSince": TIME,
             "bakeTotal": "0s", "brokenSince": TIME,
         },
         "conditions": [condition("Active", "Applied"), condition("Healthy", "Rolling")],
@@ -122,6 +123,7 @@ async fn a_status_may_be_written(#[case] edits: &[(&str, Value)]) -> Result<()> 
     "Required value"
 )]
 #[case::fewer_than_no_pods("progress/updated", json!(-1), "status.progress.updated", "should be greater than or equal to 0")]
+#[case::a_rollout_that_wants_nothing("progress/wanted", json!(0), "status.progress.wanted", "should be greater than or equal to 1")]
 #[case::a_bake_that_is_no_duration("progress/bakeTotal", json!("1 minute"), "status.progress.bakeTotal", "should match")]
 #[case::a_condition_twice("conditions/1/type", json!("Active"), "status.conditions[1]", "Duplicate value")]
 #[case::a_condition_without_reason(
@@ -162,8 +164,7 @@ async fn a_status_may_not_be_written(
 ) -> Result<()> {
     let bed = Bed::get().await?;
     let name = created(&bed).await?;
-    let patch = edited(status(), &[(&format!("/status/{pointer}"), value)]);
-    expect_refusal(bed.patch_status("Release", &name, &patch, Write::Dry).await, 422, field, says)
+    bed.refuses_in_status("Release", &name, status(), (pointer, value), (field, says)).await
 }
 
 #[tokio::test]

@@ -297,8 +297,8 @@ async fn a_status_may_not_be_written(
 ) -> Result<()> {
     let bed = Bed::get().await?;
     let name = created(&bed).await?;
-    let patch = edited(status("Unknown"), &[(&format!("/status/{pointer}"), value)]);
-    expect_refusal(bed.patch_status("Rollback", &name, &patch, Write::Dry).await, 422, field, says)
+    bed.refuses_in_status("Rollback", &name, status("Unknown"), (pointer, value), (field, says))
+        .await
 }
 
 #[tokio::test]

@@ -202,8 +202,7 @@ async fn a_status_may_not_be_written(
 ) -> Result<()> {
     let bed = Bed::get().await?;
     let name = created(&bed).await?;
-    let patch = edited(status(), &[(&format!("/status/{pointer}"), value)]);
-    expect_refusal(bed.patch_status(KIND, &name, &patch, Write::Dry).await, 422, field, says)
+    bed.refuses_in_status(KIND, &name, status(), (pointer, value), (field, says)).await
 }
 
 #[tokio::test]

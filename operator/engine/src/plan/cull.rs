@@ -1,0 +1,129 @@
+//! Removing what is no longer kept (the operator specification, sections 7 and 9).
+
+use belay_api::{Release, gates::Verdict, reasons::Note};
+
+use super::{
+    Flow, Step,
+    view::{Pass, activations, is_same, last_activation, name, precondition, rollback_name},
+};
+
+const RELEASES: usize = 30;
+const ROLLBACKS: usize = 10;
+
+impl<'a> Pass<'a> {
+    pub(super) fn cull(&mut self) -> Flow {
+        let limit = self.release_limit();
+        if let Some(release) = self.excess_release(limit) {
+            let step = Step::DeleteRelease {
+                name: name(release).to_owned(),
+                from: precondition(&release.metadata),
+            };
+            return self.draft.step(step);
+        }
+        let ended: Vec<_> = self
+            .rollbacks
+            .iter()
+            .copied()
+            .filter(|one| {
+                one.status.as_ref().is_some_and(belay_api::rollback::RollbackStatus::is_terminal)
+            })
+            .collect();
+        // What the breaker counts, and what tells how the active Release came, is young enough.
+        if ended.len() > ROLLBACKS
+            && let Some(oldest) = ended.first()
+            && !self.explains_active(rollback_name(oldest))
+        {
+            let step = Step::DeleteRollback {
+                name: rollback_name(oldest).to_owned(),
+                from: precondition(&oldest.metadata),
+            };
+            return self.draft.step(step);
+        }
+        Flow::Continue(())
+    }
+
+    fn explains_active(&self, rollback: &str) -> bool {
+        let Some(active) = self.active else { return false };
+        self.rollbacks.iter().filter(|one| rollback_name(one) == rollback).any(|one| {
+            let status = one.status.as_ref();
+            [
+                status.and_then(|status| status.to_release_ref.as_ref()),
+                status.and_then(|status| status.from_release_ref.as_ref()),
+            ]
+            .into_iter()
+            .flatten()
+            .any(|reference| reference.name == name(active))
+        })
+    }
+
+    fn release_limit(&mut self) -> usize {
+        let Some(text) = &self.surroundings.release_limit else { return RELEASES };
+        match text.parse::<usize>() {
+            Ok(limit) if limit > 0 => limit,
+            _ => {
+                let text = belay_api::limits::clip(text, 100);
+                let message = format!("{text:?} is no release limit; {RELEASES} is used");
+                self.draft.note(Note::ReleaseLimitInvalid, message);
+                RELEASES
+            }
+        }
+    }
+
+    /// The oldest Release that may go, if there are more than `limit`.
+    fn excess_release(&self, limit: usize) -> Option<&'a Release> {
+        if self.releases.len() <= limit {
+            return None;
+        }
+        let newest_healthy = self
+            .releases
+            .iter()
+            .copied()
+            .filter(|release| {
+                activations(release).iter().any(|one| {
+                    one.verdict.as_ref().and_then(belay_api::Open::known) == Some(Verdict::Healthy)
+                })
+            })
+            .max_by_key(|release| last_activation(release).map(|last| last.start_time.0));
+        let is_kept = |release: &Release| {
+            self.active.is_some_and(|active| is_same(active, release))
+                || newest_healthy.is_some_and(|healthy| is_same(healthy, release))
+                || self.is_wanted(release)
+                || self.is_blocking(release)
+                || self.is_referenced(release)
+        };
+        self.releases
+            .iter()
+            .copied()
+            .filter(|release| !is_kept(release))
+            .min_by_key(|release| (effective(release), name(release).to_owned()))
+    }
+
+    /// Whether a move to it is about to begin.
+    fn is_wanted(&self, release: &Release) -> bool {
+        let wanted = self.draft.wanted.as_ref().and_then(|(_, name)| name.as_deref());
+        wanted == Some(name(release))
+    }
+
+    /// F is kept while it is not lower than the active Release.
+    fn is_blocking(&self, release: &Release) -> bool {
+        let counts = self.block(release).is_some_and(|block| block.counts_at(self.now));
+        counts && self.active.is_none_or(|active| !self.rank(release).is_below(&self.rank(active)))
+    }
+
+    fn is_referenced(&self, release: &Release) -> bool {
+        self.pending().any(|rollback| {
+            let named = &rollback.spec.to_release_ref.name;
+            let status = rollback.status.as_ref();
+            let from = status.and_then(|status| status.from_release_ref.as_ref());
+            let to = status.and_then(|status| status.to_release_ref.as_ref());
+            named == name(release)
+                || [from, to].into_iter().flatten().any(|one| one.name == name(release))
+        })
+    }
+}
+
+fn effective(release: &Release) -> Option<jiff::Timestamp> {
+    last_activation(release)
+        .map(|last| last.start_time.0)
+        .or_else(|| release.metadata.creation_timestamp.as_ref().map(|time| time.0))
+}

@@ -1,0 +1,109 @@
+//! What follows a failed rollout (the operator specification, sections 3.8 and 3.9).
+
+use belay_api::{
+    Release, Rollback,
+    annotations::OnFailure,
+    conditions::find,
+    gates::Verdict,
+    reasons::{ActiveReason, StalledReason},
+    rollback::InitiatorType,
+    values::parse,
+};
+use jiff::{SignedDuration, Timestamp};
+
+use super::{
+    Flow,
+    resolve::Resolved,
+    view::{Pass, last_activation, name, open_activation, rollback_name, tag},
+};
+use crate::time;
+
+const DAY: SignedDuration = SignedDuration::from_hours(24);
+/// After so many system Rollbacks within a day no forward move starts.
+const BREAKER: usize = 2;
+
+impl Pass<'_> {
+    /// Whether a Release is active because somebody else wrote its image.
+    pub(super) fn is_written_by_other(release: &Release) -> bool {
+        let conditions = release.status.as_ref().map(|status| status.conditions.as_slice());
+        find(conditions.unwrap_or_default(), "Active")
+            .and_then(|condition| parse::<ActiveReason>(&condition.reason).ok())
+            .is_some_and(|reason| reason == ActiveReason::WrittenByOther)
+    }
+
+    /// Whether the present activation of a Release is a Rollback's doing.
+    pub(super) fn came_by_rollback(&self, release: &Release) -> bool {
+        let Some(last) = last_activation(release) else { return false };
+        self.rollbacks.iter().any(|rollback| {
+            let Some(status) = &rollback.status else { return false };
+            let is_to = status.to_release_ref.as_ref().is_some_and(|to| to.name == name(release));
+            let began = status.start_time.as_ref().map(|time| time.0);
+            let ended = status.completion_time.as_ref().map(|time| time.0);
+            is_to
+                && status.attempt_count.is_some()
+                && began.is_some_and(|began| began <= last.start_time.0)
+                && ended.is_none_or(|ended| ended >= last.start_time.0)
+        })
+    }
+
+    /// A failed forward move is rolled back, once, or left in place.
+    pub(super) fn answer_failure(&mut self) -> Flow {
+        let Some(active) = self.active else { return Flow::Continue(()) };
+        let Some(open) = open_activation(active) else { return Flow::Continue(()) };
+        let verdict = open.verdict.as_ref().and_then(belay_api::Open::known);
+        if verdict != Some(Verdict::Failed) {
+            return Flow::Continue(());
+        }
+        let message = open.message.clone().unwrap_or_default();
+        if self.came_by_rollback(active) {
+            let message = format!("the Rollback to {} failed: {message}", tag(active));
+            self.draft.stalled = Some((StalledReason::RollbackFailed, message));
+            return Flow::Continue(());
+        }
+        let wanted = self.system_rollback_name(active, open.ordinal);
+        let existing = self.rollbacks.iter().find(|one| rollback_name(one) == wanted).copied();
+        if let Some(existing) = existing {
+            // It has ended, or the pass would not have come here, and the Release is still active.
+            let reason = existing.status.as_ref().and_then(|status| status.message.clone());
+            let message = format!("{message}; {}", reason.unwrap_or_default());
+            self.draft.stalled = Some((StalledReason::RollbackFailed, message));
+            return Flow::Continue(());
+        }
+        let is_ours = !Self::is_written_by_other(active);
+        let goes_back = self.wants.on_failure == OnFailure::Rollback && is_ours;
+        if goes_back && matches!(self.resolve(active, None, false), Resolved::To(_)) {
+            let reason = format!("{} failed: {message}", tag(active));
+            let step = self.new_rollback(active, open.ordinal, &reason);
+            return self.draft.step(step);
+        }
+        let message = if goes_back {
+            format!("{} failed and there is no Release to go back to: {message}", tag(active))
+        } else {
+            format!("{} failed and stays in place: {message}", tag(active))
+        };
+        self.draft.stalled = Some((StalledReason::Broken, message));
+        Flow::Continue(())
+    }
+
+    /// Until when the breaker keeps forward moves back.
+    pub(super) fn breaker(&self) -> Option<Timestamp> {
+        let mut times: Vec<Timestamp> = self
+            .rollbacks
+            .iter()
+            .filter(|rollback| is_system(rollback))
+            .filter_map(|rollback| {
+                let status = rollback.status.as_ref()?;
+                status.attempt_count?;
+                Some(status.start_time.as_ref()?.0)
+            })
+            .filter(|started| time::plus(*started, DAY) > self.now)
+            .collect();
+        times.sort_unstable();
+        let older = times.len().checked_sub(BREAKER)?;
+        times.get(older).map(|started| time::plus(*started, DAY))
+    }
+}
+
+pub(super) fn is_system(rollback: &Rollback) -> bool {
+    rollback.spec.initiated_by.type_ == InitiatorType::System
+}

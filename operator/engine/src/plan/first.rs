@@ -1,0 +1,185 @@
+//! The first sight of a workload, and of one that came back (the operator specification, section
+//! 3.3).
+
+use belay_api::release::Progress;
+use belay_api::{
+    Release,
+    conditions::{ConditionStatus, find},
+    gates::Verdict,
+    reasons::{ActiveReason, ProgressingReason, StalledReason},
+    values::parse,
+};
+use jiff::Timestamp;
+
+use super::{
+    Flow,
+    make::{Origin, write_release},
+    view::{Pass, activations, images, is_same, name, open_activation, tag},
+};
+use crate::{
+    image::ImageRef,
+    judge::{RolloutState, judge},
+    observed::{Forge, TargetRecord},
+    time,
+};
+
+impl<'a> Pass<'a> {
+    /// Whether any Release was active since this workload was made.
+    fn is_known(&self) -> bool {
+        self.releases.iter().any(|release| {
+            activations(release).iter().any(|one| one.start_time.0 >= self.workload.created)
+        })
+    }
+
+    /// A workload without Releases is left alone until its own rollout has ended; then what runs
+    /// becomes the baseline.
+    pub(super) fn first_sight(&mut self) -> Flow {
+        if self.active.is_some() || self.is_known() {
+            return Flow::Continue(());
+        }
+        let terms = self.terms(self.workload.created);
+        let judgement = judge(&self.rollout(), &terms, &Progress::default(), self.now);
+        let is_complete = matches!(
+            judgement.state,
+            RolloutState::Baking { .. } | RolloutState::Healthy | RolloutState::ScaledToZero
+        );
+        if !is_complete {
+            if self.workload.rollout.paused {
+                self.frozen = true;
+                let message = "its own rollout is paused (spec.paused)";
+                self.draft.busy(ProgressingReason::TargetPaused, message);
+                return Flow::Continue(());
+            }
+            let deadline = time::after(self.first_seen(), self.wants.deadline);
+            if self.now >= deadline {
+                let message = "its rollout makes no progress; a newer release may start";
+                // The condition is the clock, and so it stays.
+                self.draft.busy(ProgressingReason::FirstSight, message);
+                self.draft.stalled = Some((StalledReason::Broken, message.to_owned()));
+                return Flow::Continue(());
+            }
+            self.frozen = true;
+            self.draft.busy(ProgressingReason::FirstSight, "its own rollout is under way");
+            self.draft.wake(deadline);
+            return Flow::Continue(());
+        }
+        // Without GitHub's list the baseline could get the name of an image tag.
+        if !matches!(self.forge(), Some(Forge::Found { .. })) {
+            return Flow::Continue(());
+        }
+        self.baseline()
+    }
+
+    /// Since when this workload is waited for: the condition says so, which is True all the while.
+    fn first_seen(&self) -> Timestamp {
+        let is_same = |record: &&TargetRecord| {
+            record.status.workload.as_ref().is_some_and(|one| one.uid == self.workload.uid)
+        };
+        let record = self.record.filter(is_same);
+        let conditions = record.map(|record| record.status.conditions.as_slice());
+        find(conditions.unwrap_or_default(), "Progressing")
+            .filter(|one| one.status == belay_api::NamedValue::as_str(ConditionStatus::True))
+            .map_or(self.now, |condition| condition.last_transition_time.0)
+    }
+
+    fn baseline(&mut self) -> Flow {
+        let live = self.live_image().to_owned();
+        if live.is_empty() {
+            return Flow::Continue(());
+        }
+        let (version, _) = self.live_version();
+        let is_release = self.github_release(&version).is_some();
+        let repository = live.parse::<ImageRef>().map(|image| image.repository().to_string());
+        let origin = if is_release {
+            Origin { id: &version, source: self.wants.repo.as_str(), kind: "github" }
+        } else {
+            let source = repository.as_deref().unwrap_or(&live);
+            Origin { id: &version, source, kind: "container_image" }
+        };
+        let Some(existing) = self.release(&self.release_name(origin.id)) else {
+            let step = self.new_release(&origin);
+            return self.draft.step(step);
+        };
+        let mut status = existing.status.clone().unwrap_or_default();
+        // Its images are those that run: the next pass finds it active by them.
+        status.images.clear();
+        for container in &self.wants.containers {
+            let image = self.live(container).to_owned();
+            status.images.push(belay_api::release::ContainerImage {
+                container: container.to_string(),
+                asked: image.clone(),
+                stored: Some(image),
+                digest: None,
+            });
+        }
+        if is_release && let Some(Forge::Found { repository_id, .. }) = self.forge() {
+            status.repository_id = Some(*repository_id);
+        }
+        if images(existing) == status.images {
+            return Flow::Continue(());
+        }
+        let step = write_release(existing, status);
+        self.draft.step(step)
+    }
+
+    /// The Release that was good before the workload was made anew, if what runs now is below it.
+    fn to_restore(&self) -> Option<&'a Release> {
+        let active = self.active?;
+        let created = self.workload.created;
+        let open = open_activation(active)?;
+        let conditions = active.status.as_ref().map(|status| status.conditions.as_slice());
+        let reason = find(conditions.unwrap_or_default(), "Active")
+            .and_then(|condition| parse::<ActiveReason>(&condition.reason).ok())?;
+        let is_found = matches!(reason, ActiveReason::Baseline | ActiveReason::WrittenByOther);
+        let is_only = self.releases.iter().all(|release| {
+            is_same(release, active)
+                || activations(release).iter().all(|one| one.start_time.0 < created)
+        });
+        if open.start_time.0 < created || !is_found || !is_only {
+            return None;
+        }
+        let before = |release: &Release| {
+            let last = activations(release).iter().rfind(|one| one.start_time.0 < created)?;
+            let verdict = last.verdict.as_ref().and_then(belay_api::Open::known);
+            (verdict == Some(Verdict::Healthy)).then_some(last.start_time.0)
+        };
+        self.releases
+            .iter()
+            .copied()
+            .filter(|release| !is_same(release, active) && !self.is_blocked(release))
+            .filter_map(|release| before(release).map(|started| (started, release)))
+            .max_by_key(|(started, _)| *started)
+            .map(|(_, release)| release)
+            .filter(|release| self.rank(active).is_below(&self.rank(release)))
+    }
+
+    /// Whether a Release that begins now is one that was good before the workload was made anew.
+    pub(super) fn is_restored(&self, release: &Release) -> bool {
+        let created = self.workload.created;
+        !activations(release).is_empty()
+            && activations(release).iter().all(|one| one.start_time.0 < created)
+    }
+
+    /// A workload that came back with a lower version gets the good one back first.
+    pub(super) fn restore(&mut self) -> Flow {
+        let Some(good) = self.to_restore() else { return Flow::Continue(()) };
+        if self.frozen || self.wants.hold.is_some() || self.pending().next().is_some() {
+            return Flow::Continue(());
+        }
+        if matches!(self.state, Some(RolloutState::Rolling { .. } | RolloutState::Paused) | None) {
+            return Flow::Continue(());
+        }
+        self.draft.busy(ProgressingReason::Restoring, format!("to {}", tag(good)));
+        let image = super::rollback::image_of(good);
+        self.draft.wanted = image.map(|image| (image, Some(name(good).to_owned())));
+        let images = self.images_of(good, None);
+        match self.apply(name(good), images, None, &|_| false) {
+            Ok(step) => {
+                self.keep_refusal(name(good));
+                self.draft.tell(false, "Restored", format!("restoring {}", tag(good)));
+                self.draft.step(step)
+            }
+            Err(why) => self.explain(why),
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Where a Rollback goes (the operator specification, section 7).
+
+use belay_api::{Release, gates::Verdict, reasons::Rejection};
+
+use super::view::{Pass, activations, image_for, images, is_same, last_activation, name};
+use crate::{
+    image::ImageRef,
+    observed::{Fact, ImageAnswer},
+};
+
+/// Where a Rollback goes.
+pub(super) enum Resolved<'a> {
+    /// To this Release.
+    To(&'a Release),
+    /// Nowhere, because.
+    Nowhere(Rejection),
+}
+
+/// What the registry says about a Release that would be gone back to.
+pub(super) enum Recheck {
+    /// Its image, character for character.
+    AsItWas,
+    /// Its image by the digest that was healthy: the tag names another one now.
+    ByDigest(String),
+    /// It is gone.
+    Gone,
+    /// The registry must be asked for this image first.
+    Ask(String),
+}
+
+impl<'a> Pass<'a> {
+    /// The Release that a Rollback from `from` goes to.
+    pub(super) fn resolve(
+        &self,
+        from: &'a Release,
+        named: Option<&str>,
+        force: bool,
+    ) -> Resolved<'a> {
+        let Some(wanted) = named else {
+            return match self.ways_back(from).first() {
+                Some(release) => Resolved::To(release),
+                None => Resolved::Nowhere(Rejection::NoReleaseToGoTo),
+            };
+        };
+        let Some(release) = self.release(wanted) else {
+            let is_others = self
+                .observed
+                .releases
+                .value()
+                .is_some_and(|all| all.iter().any(|one| name(one) == wanted));
+            return Resolved::Nowhere(if is_others {
+                Rejection::OtherTarget
+            } else {
+                Rejection::ReleaseNotFound
+            });
+        };
+        if self.active.is_some_and(|active| is_same(active, release)) {
+            return Resolved::Nowhere(Rejection::AlreadyActive);
+        }
+        if !self.is_of_our_repository(release) {
+            return Resolved::Nowhere(Rejection::OtherRepository);
+        }
+        if !force && !was_healthy(release) {
+            return Resolved::Nowhere(Rejection::NotHealthy);
+        }
+        if !force && self.is_blocked(release) {
+            return Resolved::Nowhere(Rejection::Blocked);
+        }
+        Resolved::To(release)
+    }
+
+    /// The Releases that can be gone to, in the order in which they are tried: along
+    /// `previousRelease`, and from a gap on the newest.
+    pub(super) fn ways_back(&self, from: &'a Release) -> Vec<&'a Release> {
+        let mut seen: Vec<&Release> = vec![from];
+        let mut ways = Vec::new();
+        let mut at = from;
+        loop {
+            let previous = at.status.as_ref().and_then(|status| status.previous_release.as_ref());
+            let Some(previous) = previous else { return ways };
+            let Some(release) = self.release(&previous.release_ref.name) else { break };
+            if seen.iter().any(|one| is_same(one, release)) {
+                return ways;
+            }
+            seen.push(release);
+            if self.can_go_to(release) {
+                ways.push(release);
+            }
+            at = release;
+        }
+        let mut others: Vec<&Release> = self
+            .releases
+            .iter()
+            .copied()
+            .filter(|release| !seen.iter().any(|one| is_same(one, release)))
+            .filter(|release| self.can_go_to(release))
+            .collect();
+        others.sort_by_key(|release| {
+            let started = last_activation(release).map(|last| last.start_time.0);
+            (std::cmp::Reverse(started), name(release).to_owned())
+        });
+        ways.extend(others);
+        ways
+    }
+
+    fn can_go_to(&self, release: &Release) -> bool {
+        was_healthy(release)
+            && !self.is_blocked(release)
+            && !self.active.is_some_and(|active| is_same(active, release))
+            && self.is_of_our_repository(release)
+    }
+
+    /// Whether a Release's images are of the repository that this target is about.
+    pub(super) fn is_of_our_repository(&self, release: &Release) -> bool {
+        let parse = |text: &str| text.parse::<ImageRef>().ok();
+        let ours = self
+            .wants
+            .image
+            .clone()
+            .or_else(|| parse(self.live_image()).map(|image| image.repository().clone()));
+        let Some(ours) = ours else { return false };
+        !images(release).is_empty()
+            && images(release).iter().all(|image| {
+                parse(&image.asked).is_some_and(|one| one.repository().is_mirror_of(&ours))
+            })
+    }
+
+    /// Looks at the image before an automatic Rollback goes there. An outage never stops one.
+    pub(super) fn recheck(&self, release: &Release) -> Recheck {
+        let Some(container) = self.wants.containers.first() else { return Recheck::AsItWas };
+        let Some(image) = image_for(release, container) else { return Recheck::AsItWas };
+        if self.wants.image_check == belay_api::annotations::ImageCheck::Skip {
+            return Recheck::AsItWas;
+        }
+        let Some(answer) = self.observed.images.get(&image.asked) else {
+            return Recheck::Ask(image.asked.clone());
+        };
+        let digest = match answer.value() {
+            Some(ImageAnswer::Missing) => return Recheck::Gone,
+            Some(ImageAnswer::Present { digest, .. }) => digest.as_ref(),
+            _ => return Recheck::AsItWas,
+        };
+        let (Some(now), Some(healthy)) = (digest, &image.digest) else { return Recheck::AsItWas };
+        if now == healthy {
+            return Recheck::AsItWas;
+        }
+        let Ok(parsed) = image.asked.parse::<ImageRef>() else { return Recheck::AsItWas };
+        let pinned = format!("{}@{healthy}", parsed.repository());
+        match self.observed.images.get(&pinned).map(Fact::value) {
+            None => Recheck::Ask(pinned),
+            Some(Some(ImageAnswer::Missing)) => Recheck::Gone,
+            Some(_) => Recheck::ByDigest(pinned),
+        }
+    }
+}
+
+/// Whether the last finished activation was judged healthy.
+fn was_healthy(release: &Release) -> bool {
+    activations(release)
+        .iter()
+        .rev()
+        .find(|one| one.end_time.is_some() || one.verdict.is_some())
+        .and_then(|one| one.verdict.as_ref()?.known())
+        .is_some_and(|verdict| verdict == Verdict::Healthy)
+}
