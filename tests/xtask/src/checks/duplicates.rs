@@ -16,12 +16,54 @@ pub(super) struct Accepted {
 }
 
 /// Every accepted duplicate.
-pub(super) const ACCEPTED: [Accepted; 8] = [
+pub(super) const ACCEPTED: [Accepted; 16] = [
     Accepted {
         name: "base64",
         series: &["0.22", "0.23"],
         date: "2026-11-30",
         reason: "k8s-openapi 0.29 asks for 0.22, kube-client 5.0 and hyper-util for 0.23",
+    },
+    Accepted {
+        name: "block-buffer",
+        series: &["0.10", "0.12"],
+        date: "2026-11-30",
+        reason: "below sha2 and hmac of octocrab 0.54, and below those of everybody else",
+    },
+    Accepted {
+        name: "cpufeatures",
+        series: &["0.2", "0.3"],
+        date: "2026-11-30",
+        reason: "below sha2 0.10 of octocrab 0.54, and below sha2 0.11",
+    },
+    Accepted {
+        name: "crypto-common",
+        series: &["0.1", "0.2"],
+        date: "2026-11-30",
+        reason: "below digest 0.10 of octocrab 0.54, and below digest 0.11",
+    },
+    Accepted {
+        name: "darling",
+        series: &["0.20", "0.24"],
+        date: "2026-11-30",
+        reason: "derive_builder below oci-spec 0.10 asks for 0.20, kube-derive 5.0 for 0.24",
+    },
+    Accepted {
+        name: "darling_core",
+        series: &["0.20", "0.24"],
+        date: "2026-11-30",
+        reason: "one below each darling",
+    },
+    Accepted {
+        name: "darling_macro",
+        series: &["0.20", "0.24"],
+        date: "2026-11-30",
+        reason: "one below each darling",
+    },
+    Accepted {
+        name: "digest",
+        series: &["0.10", "0.11"],
+        date: "2026-11-30",
+        reason: "sha2 and hmac of octocrab 0.54 ask for 0.10, sha2 0.11 for 0.11",
     },
     Accepted {
         name: "getrandom",
@@ -46,6 +88,12 @@ pub(super) const ACCEPTED: [Accepted; 8] = [
         series: &["5", "6"],
         date: "2026-11-30",
         reason: "one below each getrandom, for UEFI alone",
+    },
+    Accepted {
+        name: "sha2",
+        series: &["0.10", "0.11"],
+        date: "2026-11-30",
+        reason: "octocrab 0.54 asks for 0.10, oci-client 0.18 and this workspace for 0.11",
     },
     Accepted {
         name: "syn",
