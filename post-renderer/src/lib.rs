@@ -1,13 +1,17 @@
-//! The pure core of Belay's Helm post-renderer: bytes in, bytes out; no I/O, no cluster, no clock.
+//! Belay's Helm post-renderer: bytes in, bytes out, and between them one look at each workload.
 //!
 //! ```text
-//! stdin ─► split ─► scan ─► (one GET per target) ─► decide ─► splice ─► verify ─► stdout
+//! stdin ─► split ─► scan ─► one GET per target ─► decide ─► splice ─► verify ─► stdout
 //! ```
+//!
+//! The core is pure: no I/O, no cluster, no clock.
 //!
 //! [`split`] cuts the input into documents as Helm does, [`scan`] finds the workloads in it and
 //! where their images stand, [`decide`] is the decision table, [`splice`] edits nothing but the
 //! bytes of an image, and [`verify`] reads the result again with two independent parsers before
-//! anybody may write it. Numbers in comments ("rule 5.4") are those of the post-renderer
+//! anybody may write it. Around it, [`helm`] reads the command line of the Helm that runs us,
+//! [`locate`] settles where Helm applies, [`cluster`] asks there, [`report`] tells what happened, and
+//! [`program`] puts them together as the binary `belay`. Numbers in comments ("rule 5.4") are those of the post-renderer
 //! specification.
 //!
 //! ```
@@ -26,9 +30,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod cluster;
 pub mod decide;
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod helm;
+pub mod locate;
+pub mod program;
+pub mod report;
 pub mod scan;
 pub mod splice;
 pub mod split;

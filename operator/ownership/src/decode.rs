@@ -93,15 +93,20 @@ impl Entries {
         Ok(entries)
     }
 
+    /// The entries as a part of something larger that is being read.
+    pub(crate) fn within<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut all = Self::default();
+        deserializer.deserialize_any(ListVisitor(&mut all))?;
+        all.close();
+        Ok(all)
+    }
+
     fn read<'de, D: Deserializer<'de, Error = serde_json::Error>>(
         deserializer: D,
     ) -> Result<Self, ReadError> {
-        let mut all = Self::default();
-        deserializer.deserialize_any(ListVisitor(&mut all)).map_err(|error| {
+        Self::within(deserializer).map_err(|error| {
             if error.is_data() { ReadError::NotAList } else { ReadError::Json(error) }
-        })?;
-        all.close();
-        Ok(all)
+        })
     }
 
     fn add(&mut self, raw: RawEntry) {

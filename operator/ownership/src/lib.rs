@@ -41,6 +41,7 @@ mod schema;
 mod tree;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::{decode::Entries, entry::Record, problem::shortened, tree::Tree};
@@ -59,6 +60,23 @@ pub use crate::{
     resolve::{Hint, Lookup, MAX_ANSWERS},
     schema::{Schema, Structure},
 };
+
+impl Default for Ownership {
+    /// Of an object without entries.
+    fn default() -> Self {
+        Self::of(Entries::default())
+    }
+}
+
+/// As part of an object: the value of `metadata.managedFields`, without a detour over [`Value`].
+///
+/// # Errors
+/// It is no list; what else is wrong is in [`Ownership::undecodable`].
+impl<'de> Deserialize<'de> for Ownership {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Entries::within(deserializer).map(Self::of)
+    }
+}
 
 /// Who owns what in one object. Decoded once, asked often.
 ///

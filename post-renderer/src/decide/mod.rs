@@ -39,13 +39,11 @@ pub fn decide(question: &Question<'_>, settings: &Settings) -> Verdict {
             return conclude(Decision::Fail { why: why.clone() }, &why);
         }
         Live::NotFound => return conclude(Decision::PASS, "not found: first install"),
+        Live::Unnamed => return warn(question, Vec::new(), "the manifest gives no name"),
         Live::Found(object) => object,
     };
     let mut warnings = Vec::new();
-    if let (Some(live), Some(release)) = (&object.release_name, &settings.release)
-        && live != release
-    {
-        let why = format!("the live object belongs to the release {live}, not to {release}");
+    if let Some(why) = another_release(object, settings) {
         if !settings.take_ownership {
             return conclude(Decision::Fail { why: why.clone() }, &why);
         }
@@ -55,6 +53,27 @@ pub fn decide(question: &Question<'_>, settings: &Settings) -> Verdict {
         return warn(question, warnings, "the live object has no container of this name");
     };
     with_container(question, settings, object, container, warnings)
+}
+
+/// Helm itself would refuse to touch the object, or take it over by `--take-ownership`.
+fn another_release(object: &LiveObject, settings: &Settings) -> Option<String> {
+    let differs = |live: &Option<String>, ours: &Option<String>| {
+        live.is_some() && ours.is_some() && live != ours
+    };
+    if !differs(&object.release_name, &settings.release)
+        && !differs(&object.release_namespace, &settings.release_namespace)
+    {
+        return None;
+    }
+    let told = |name: &Option<String>, namespace: &Option<String>| {
+        let name = name.as_deref().unwrap_or("(unknown)");
+        namespace.as_ref().map_or(name.to_owned(), |namespace| format!("{namespace}/{name}"))
+    };
+    Some(format!(
+        "the live object belongs to the release {}, not to {}",
+        told(&object.release_name, &object.release_namespace),
+        told(&settings.release, &settings.release_namespace),
+    ))
 }
 
 fn warn(question: &Question<'_>, mut warnings: Vec<String>, why: &str) -> Verdict {

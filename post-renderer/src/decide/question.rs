@@ -43,6 +43,8 @@ pub enum Live {
     NotFound,
     /// It was read.
     Found(LiveObject),
+    /// The manifest gives no name to look for.
+    Unnamed,
     /// It could not be read: 401, 403, a timeout, TLS, 5xx, an answer that is no object.
     Unknown {
         /// Why, as part of a sentence.
@@ -57,6 +59,8 @@ pub struct LiveObject {
     pub followed: Followed,
     /// `meta.helm.sh/release-name`.
     pub release_name: Option<String>,
+    /// `meta.helm.sh/release-namespace`.
+    pub release_namespace: Option<String>,
     /// `<prefix>/image`.
     pub image_annotation: Option<String>,
     /// The container of the same name in the same list; `None` where there is none.
@@ -168,6 +172,8 @@ pub struct Settings {
     pub helm: String,
     /// The release that is upgraded, where it is known.
     pub release: Option<String>,
+    /// The namespace of that release, where it is known.
+    pub release_namespace: Option<String>,
     /// `--accept-repository`.
     pub accept_repository: bool,
     /// Helm's `--take-ownership`.
@@ -185,6 +191,7 @@ impl Default for Settings {
             owners: vec!["belay-operator".to_owned()],
             helm: "helm".to_owned(),
             release: None,
+            release_namespace: None,
             accept_repository: false,
             take_ownership: false,
             offline: false,

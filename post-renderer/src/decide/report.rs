@@ -72,6 +72,8 @@ impl Verdict {
             _ => String::new(),
         };
         let word = decision.word();
+        // Nothing tells it where no cluster is asked.
+        let slash = if namespace.is_empty() { "" } else { "/" };
         let warning = match &decision {
             Decision::Pass { warning: Some(warning) } if warning != reason => {
                 format!("; warning: {warning}")
@@ -79,7 +81,7 @@ impl Verdict {
             _ => String::new(),
         };
         let sentence = format!(
-            "{word} {kind} {namespace}/{name} {container} {chart}{arrow} ({reason}{warning})"
+            "{word} {kind} {namespace}{slash}{name} {container} {chart}{arrow} ({reason}{warning})"
         );
         // A live object may hold anything; the report stays one line.
         let sentence = sentence

@@ -19,6 +19,7 @@ fn live(followed: Followed, owners: &[&str]) -> LiveObject {
     LiveObject {
         followed,
         release_name: Some("web".to_owned()),
+        release_namespace: Some("shop".to_owned()),
         image_annotation: Some("ghcr.io/acme/web".to_owned()),
         container: Some(LiveContainer {
             image: L.to_owned(),
@@ -107,7 +108,10 @@ fn offline_passes_everything(
 ) {
     let settings = Settings { offline: true, mode, ..settings(apply) };
     let question = ask(N, Live::Unknown { why: "not asked".to_owned() });
-    assert_eq!(decide(&question, &settings).decision, Decision::PASS);
+    let question = Question { namespace: "", ..question };
+    let verdict = decide(&question, &settings);
+    assert_eq!(verdict.decision, Decision::PASS);
+    assert!(verdict.sentence.starts_with("pass Deployment web app "), "{}", verdict.sentence);
 }
 
 #[rstest]
@@ -142,6 +146,30 @@ fn the_release_must_be_the_same(
     let verdict = decide(&ask(N, Live::Found(object)), &settings);
     assert_eq!(short(&verdict), expected, "{verdict:?}");
     assert_eq!(verdict.notes.iter().any(|note| note.contains("shop")), take_ownership);
+}
+
+#[rstest]
+#[case::another(Some("other"), "fail")]
+#[case::the_same(Some("shop"), "preserve")]
+#[case::unknown(None, "preserve")]
+fn a_release_of_the_same_name_in_another_namespace_is_another_release(
+    #[case] namespace: Option<&str>,
+    #[case] expected: &str,
+) {
+    let release_namespace = namespace.map(str::to_owned);
+    let settings = Settings { release_namespace, ..settings(CSA) };
+    let found = Live::Found(live(Followed::Yes, &["belay-operator"]));
+    let verdict = decide(&ask(N, found), &settings);
+    assert_eq!(short(&verdict), expected, "{verdict:?}");
+    if expected == "fail" {
+        assert!(verdict.sentence.contains("the release shop/web, not to other/web"), "{verdict:?}");
+    }
+}
+
+#[rstest]
+fn a_document_without_a_name_passes_with_a_warning(#[values(CSA, SSA)] apply: Apply) {
+    let verdict = decide(&ask(N, Live::Unnamed), &settings(apply));
+    assert_eq!(short(&verdict), "pass+warn", "{verdict:?}");
 }
 
 #[rstest]

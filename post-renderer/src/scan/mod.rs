@@ -9,8 +9,13 @@ mod layout;
 mod precheck;
 mod tree;
 
-use std::{borrow::Cow, collections::BTreeMap, fmt};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashMap},
+    fmt,
+};
 
+use granit_parser::{Event, Span};
 use memchr::memmem::Finder;
 
 pub(crate) use self::layout::{Entry, Layout};
@@ -41,7 +46,13 @@ pub struct Manifest<'a> {
     /// The workloads among them, in order.
     pub targets: Vec<Target>,
     pub(crate) prefix: Cow<'a, str>,
+    /// What the parser said of documents with targets, so that [`crate::verify`] need not ask again;
+    /// of the first ones only, since it takes more room than the text.
+    pub(crate) readings: HashMap<usize, Vec<(Event<'a>, Span)>>,
 }
+
+/// How many events are kept: those of some hundred workloads.
+const MOST_EVENTS: usize = 50_000;
 
 /// The kinds of `apps/v1` whose images Belay knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -223,22 +234,29 @@ pub fn read<'a>(
     let documents = split(input);
     let precheck = Precheck::new();
     let prefix = prefix.into();
-    let mut targets = Vec::new();
+    let (mut targets, mut readings, mut kept) = (Vec::new(), HashMap::new(), 0);
     for (index, document) in documents.iter().enumerate() {
         if precheck.can_hold_target(document.body(input)) {
-            targets.append(&mut read_document(input, document, index, &prefix, &mut |_, _| {})?);
+            let mut events = Vec::new();
+            let mut take = |event: &Event<'a>, span: Span| events.push((event.clone(), span));
+            let mut found = read_document(input, document, index, &prefix, &mut take)?;
+            if !found.is_empty() && kept + events.len() <= MOST_EVENTS {
+                kept += events.len();
+                readings.insert(index, events);
+            }
+            targets.append(&mut found);
         }
     }
-    Ok(Manifest { input, documents, targets, prefix })
+    Ok(Manifest { input, documents, targets, prefix, readings })
 }
 
 /// Finds the targets of one document; `index` is only for errors and for [`Target::document`].
-pub(crate) fn read_document(
-    input: &[u8],
+pub(crate) fn read_document<'a>(
+    input: &'a [u8],
     document: &Document,
     index: usize,
     prefix: &str,
-    observer: Observer<'_>,
+    observer: Observer<'_, 'a>,
 ) -> Result<Vec<Target>, ScanError> {
     let body = document.body(input);
     let unreadable = |broken: Broken| ScanError::Unreadable {

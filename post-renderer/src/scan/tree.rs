@@ -135,14 +135,14 @@ struct Builder<'a> {
 }
 
 /// Is shown every event of a document, with its span in the text that is read.
-pub(crate) type Observer<'o> = &'o mut dyn FnMut(&Event<'_>, Span);
+pub(crate) type Observer<'o, 'a> = &'o mut dyn FnMut(&Event<'a>, Span);
 
 /// Reads the first document of `text`, which starts at `base` in the input. The tree holds what
 /// was read before an error.
 pub(crate) fn build<'a>(
     text: &'a str,
     base: usize,
-    observer: Observer<'_>,
+    observer: Observer<'_, 'a>,
 ) -> (Tree<'a>, Result<(), Broken>) {
     let mut options = granit_parser::options! {
         flow_nesting_limit: MAX_NESTING,

@@ -10,8 +10,11 @@ mod values;
 
 use std::{
     collections::{BTreeMap, HashMap},
-    str,
+    num::NonZero,
+    str, thread,
 };
+
+use granit_parser::{Event, Span};
 
 use crate::{
     scan::{self, Manifest, ScanError, Target},
@@ -113,13 +116,53 @@ pub fn check(
     }
     let after = split::split(output);
     check_documents(manifest, &after, output, &edited)?;
-    let expected = expected_images(edits, &spliced.outcomes);
-    for (&document, indices) in &edited {
-        let after = &after[document];
+    let work = Work {
+        manifest,
+        edits,
+        spliced,
+        after: &after,
+        expected: expected_images(edits, &spliced.outcomes),
+    };
+    let edited: Vec<(usize, Vec<usize>)> = edited.into_iter().collect();
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    if edited.len() < WORTH_THREADS || threads < 2 {
+        return work.check(&edited);
+    }
+    thread::scope(|scope| {
+        let shares = edited.chunks(edited.len().div_ceil(threads));
+        let running: Vec<_> = shares.map(|share| scope.spawn(|| work.check(share))).collect();
+        running.into_iter().try_for_each(|thread| match thread.join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        })
+    })
+}
+
+/// How many edited documents are worth a thread for each core: below that, starting it takes longer.
+const WORTH_THREADS: usize = 16;
+
+/// What is the same for all edited documents.
+struct Work<'w> {
+    manifest: &'w Manifest<'w>,
+    edits: &'w [Edit<'w>],
+    spliced: &'w Spliced<'w>,
+    after: &'w [Document],
+    expected: Expected<'w>,
+}
+
+impl Work<'_> {
+    /// Checks documents, each with the edits in it.
+    fn check(&self, edited: &[(usize, Vec<usize>)]) -> Result<(), VerifyError> {
+        edited.iter().try_for_each(|(document, indices)| self.check_document(*document, indices))
+    }
+
+    fn check_document(&self, document: usize, indices: &[usize]) -> Result<(), VerifyError> {
+        let Self { manifest, edits, spliced, expected, .. } = self;
+        let after = &self.after[document];
         let pair = Pair {
             document,
             before: manifest.documents[document].body(manifest.input),
-            after: after.body(output),
+            after: after.body(spliced.bytes.as_ref()),
         };
         let mut paths = Paths::new();
         for &index in indices {
@@ -127,9 +170,12 @@ pub fn check(
             let target = &manifest.targets[edit.target];
             paths.add(target, &target.containers[edit.container], index);
         }
-        let mut scanned = Some(check_scan(manifest, &expected, spliced, after, &pair, &paths)?);
+        let mut scanned = Some(check_scan(manifest, expected, spliced, after, &pair, &paths)?);
         for reader in [Reader::First, Reader::Second] {
-            let before = pair.read(reader, pair.before, &paths, "before")?;
+            let before = match (reader, manifest.readings.get(&document)) {
+                (Reader::First, Some(events)) => pair.replay(events, &paths),
+                _ => pair.read(reader, pair.before, &paths, "before")?,
+            };
             let after = match scanned.take() {
                 Some(first) => first,
                 None => pair.read(reader, pair.after, &paths, "after")?,
@@ -143,8 +189,8 @@ pub fn check(
                 return Err(VerifyError::More { document: document + 1, reader: reader.name() });
             }
         }
+        Ok(())
     }
-    Ok(())
 }
 
 fn check_documents(
@@ -245,6 +291,15 @@ impl Reader {
 }
 
 impl Pair<'_> {
+    /// What the first reader makes of the document before its edits, from what the scan kept.
+    fn replay(&self, events: &[(Event<'_>, Span)], paths: &Paths) -> Fingerprint {
+        let mut recorder = Recorder::new(str::from_utf8(self.before).unwrap_or_default(), paths);
+        for (event, span) in events {
+            recorder.take(event, *span);
+        }
+        recorder.finish()
+    }
+
     fn read(
         &self,
         reader: Reader,

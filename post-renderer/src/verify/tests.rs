@@ -43,6 +43,38 @@ fn preserved(from: &str, to: &str) -> Result<(), VerifyError> {
 }
 
 #[test]
+fn what_the_scan_kept_is_what_the_first_reader_reads() {
+    let manifest = scan::read(INPUT.as_bytes(), "belay.dev").unwrap();
+    let body = manifest.documents[1].body(manifest.input);
+    let pair = Pair { document: 1, before: body, after: body };
+    let paths = Paths::new();
+    let kept = pair.replay(&manifest.readings[&1], &paths).hash();
+    let read = pair.read(Reader::First, body, &paths, "before").unwrap().hash();
+    assert_eq!(kept, read);
+    assert_ne!(kept, Fingerprint::default().hash());
+}
+
+/// Enough edited documents that each core gets a share of them.
+#[test]
+fn many_edited_documents_are_all_checked() {
+    let one = |index: usize| INPUT.replace("name: web}", &format!("name: web-{index}}}"));
+    let input: String = (0..40).map(one).collect();
+    let manifest = scan::read(input.as_bytes(), "belay.dev").unwrap();
+    let action = Action::Preserve { image: "web:2" };
+    let edits: Vec<_> = (0..40).map(|target| Edit { target, container: 0, action }).collect();
+    let good = splice::apply(&manifest, &edits).unwrap();
+    check(&manifest, &edits, &good).unwrap();
+    for last in [0, 21, 39] {
+        let mut text = String::from_utf8(good.bytes.to_vec()).unwrap();
+        let at = text.find(&format!("name: web-{last}}}")).unwrap();
+        let tty = text[..at].rfind("tty: true").unwrap();
+        text.replace_range(tty..tty + "tty: true".len(), "tty: null");
+        let bad = Spliced { bytes: Cow::Owned(text.into_bytes()), outcomes: good.outcomes.clone() };
+        check(&manifest, &edits, &bad).unwrap_err();
+    }
+}
+
+#[test]
 fn the_intended_edit_passes() {
     preserved("", "").unwrap();
     let stripped = INPUT.replace("        image: web:1\n", "");

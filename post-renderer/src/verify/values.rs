@@ -139,10 +139,13 @@ impl<'de> Visitor<'de> for Node<'_> {
             self.print.meet(edit);
         }
         while let Some(key) = entries.next_key::<Key>()? {
-            let place = key.text.as_deref().and_then(|key| self.paths.key(self.place, key));
-            let image = edit.filter(|_| key.text.as_deref() == Some("image"));
-            if image.is_none() {
-                self.print.token(Token::Number(&key.hash));
+            let text = key.text();
+            let place = text.and_then(|key| self.paths.key(self.place, key));
+            let image = edit.filter(|_| text == Some("image"));
+            match &key {
+                _ if image.is_some() => {}
+                Key::Text(text) => self.print.token(Token::Text(text)),
+                Key::Other(other) => self.print.token(Token::Number(other)),
             }
             entries.next_value_seed(self.inner(place, image))?;
         }
@@ -158,25 +161,105 @@ impl<'de> Visitor<'de> for Node<'_> {
 }
 
 /// A key, which may be anything.
-struct Key {
-    text: Option<String>,
-    /// Different for different keys.
-    hash: String,
+enum Key {
+    /// A string, as nearly all are.
+    Text(String),
+    /// Anything else: different for different keys.
+    Other(String),
+}
+
+impl Key {
+    fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Other(_) => None,
+        }
+    }
+
+    /// A key that is a collection or tagged, by what a reader makes of it.
+    fn of<E>(read: impl FnOnce(Node<'_>) -> Result<(), E>) -> Result<Self, E> {
+        let mut print = Fingerprint::default();
+        let paths = Paths::new();
+        read(Node { print: &mut print, paths: &paths, place: None, image: None })?;
+        Ok(Self::Other(format!("key {}", print.hash())))
+    }
+
+    fn scalar(token: Token<'_>) -> Self {
+        Self::Other(format!("{token:?}"))
+    }
 }
 
 impl<'de> Deserialize<'de> for Key {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut print = Fingerprint::default();
-        // The edit of an imaginary container whose only image is the key: how its text gets out.
-        print.meet(0);
-        let paths = Paths::new();
-        Node { print: &mut print, paths: &paths, place: None, image: Some(0) }
-            .deserialize(deserializer)?;
-        let text = match print.images(0).first().and_then(|images| images.first()) {
-            Some(Seen::Text(text)) => Some(text.clone()),
-            _ => None,
-        };
-        let hash = format!("{:?} {}", print.images(0), print.hash());
-        Ok(Self { text, hash })
+        deserializer.deserialize_any(KeyVisitor)
+    }
+}
+
+struct KeyVisitor;
+
+impl<'de> Visitor<'de> for KeyVisitor {
+    type Value = Key;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any YAML key")
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Key, E> {
+        Ok(Key::scalar(Token::Bool(value)))
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Key, E> {
+        Key::of(|node| node.visit_i64(value))
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Key, E> {
+        Key::of(|node| node.visit_u64(value))
+    }
+
+    fn visit_i128<E: Error>(self, value: i128) -> Result<Key, E> {
+        Key::of(|node| node.visit_i128(value))
+    }
+
+    fn visit_u128<E: Error>(self, value: u128) -> Result<Key, E> {
+        Key::of(|node| node.visit_u128(value))
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Key, E> {
+        Key::of(|node| node.visit_f64(value))
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Key, E> {
+        Ok(Key::Text(value.to_owned()))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Key, E> {
+        Ok(Key::scalar(Token::Null))
+    }
+
+    fn visit_none<E: Error>(self) -> Result<Key, E> {
+        self.visit_unit()
+    }
+
+    fn visit_some<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Key, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+
+    fn visit_newtype_struct<D: serde::Deserializer<'de>>(
+        self,
+        deserializer: D,
+    ) -> Result<Key, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Key, A::Error> {
+        Key::of(|node| node.visit_seq(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Key, A::Error> {
+        Key::of(|node| node.visit_map(entries))
+    }
+
+    fn visit_enum<A: EnumAccess<'de>>(self, tagged: A) -> Result<Key, A::Error> {
+        Key::of(|node| node.visit_enum(tagged))
     }
 }
