@@ -1,13 +1,12 @@
 //! The cache folder: places in it, its lock, and how much room is left.
 
 use std::{
-    env,
-    fmt::Write as _,
-    fs,
+    env, fs,
     fs::{File, TryLockError},
     path::{Path, PathBuf},
 };
 
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
 use crate::ComponentError;
@@ -122,11 +121,7 @@ pub(crate) fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
         hash.update(part.len().to_le_bytes());
         hash.update(part);
     }
-    hash.finalize().iter().fold(String::new(), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    HEXLOWER.encode(&hash.finalize())
 }
 
 pub(crate) fn create_dir(path: &Path) -> Result<(), ComponentError> {

@@ -28,6 +28,8 @@ pub enum Component {
     Registry,
     /// The KEDA operator, unmodified.
     Keda,
+    /// yq, which the post-renderer is measured beside.
+    Yq,
 }
 
 /// A binary of a component.
@@ -53,6 +55,8 @@ pub enum Binary {
     Registry,
     /// The KEDA operator, named `keda-operator`
     KedaOperator,
+    /// `yq`
+    Yq,
 }
 
 /// Where the build runs.
@@ -64,7 +68,7 @@ pub(crate) enum Recipe {
 
 impl Component {
     /// In the order they are built: what most tests need comes first.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Etcd,
         Self::Registry,
         Self::Kubernetes,
@@ -72,6 +76,7 @@ impl Component {
         Self::Helm3,
         Self::Helm4,
         Self::Keda,
+        Self::Yq,
     ];
 
     /// The folder's name.
@@ -84,6 +89,7 @@ impl Component {
             Self::Helm4 => "helm4",
             Self::Registry => "registry",
             Self::Keda => "keda",
+            Self::Yq => "yq",
         }
     }
 
@@ -97,6 +103,7 @@ impl Component {
             Self::Helm4 => "helm.sh/helm/v4",
             Self::Registry => "github.com/google/go-containerregistry",
             Self::Keda => "github.com/kedacore/keda/v2",
+            Self::Yq => "github.com/mikefarah/yq/v4",
         }
     }
 
@@ -115,13 +122,14 @@ impl Component {
             Self::Helm4 => &[Binary::Helm4],
             Self::Registry => &[Binary::Registry],
             Self::Keda => &[Binary::KedaOperator],
+            Self::Yq => &[Binary::Yq],
         }
     }
 
     pub(crate) fn recipe(self) -> Recipe {
         match self {
             Self::Etcd | Self::Kubernetes => Recipe::InPin,
-            Self::Kwok | Self::Helm3 | Self::Helm4 | Self::Registry | Self::Keda => {
+            Self::Kwok | Self::Helm3 | Self::Helm4 | Self::Registry | Self::Keda | Self::Yq => {
                 Recipe::InModule
             }
         }
@@ -168,7 +176,7 @@ impl Component {
             Self::Helm4 => vec![own("helm.sh/helm/v4/internal/version.version", version)],
             Self::Keda => vec![own("github.com/kedacore/keda/v2/version.Version", version)],
             // Constants in their sources: nothing to stamp.
-            Self::Etcd | Self::Kwok | Self::Registry => Vec::new(),
+            Self::Etcd | Self::Kwok | Self::Registry | Self::Yq => Vec::new(),
         }
     }
 }
@@ -192,6 +200,7 @@ impl Binary {
             Self::Helm4 => "helm4",
             Self::Registry => "registry",
             Self::KedaOperator => "keda-operator",
+            Self::Yq => "yq",
         }
     }
 
@@ -208,6 +217,7 @@ impl Binary {
             Self::Helm4 => Component::Helm4,
             Self::Registry => Component::Registry,
             Self::KedaOperator => Component::Keda,
+            Self::Yq => Component::Yq,
         }
     }
 
@@ -222,6 +232,7 @@ impl Binary {
             Self::Helm3 | Self::Helm4 => "./cmd/helm",
             Self::Registry => "./cmd/registry",
             Self::KedaOperator => "./cmd/operator",
+            Self::Yq => ".",
         }
     }
 

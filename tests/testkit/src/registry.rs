@@ -3,7 +3,9 @@
 use std::{path::PathBuf, process::Command};
 
 use belay_components::Binary;
+use data_encoding::HEXLOWER;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use crate::{
     TestbedError,
@@ -125,12 +127,5 @@ impl Registry {
 }
 
 fn digest(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-
-    use sha2::{Digest as _, Sha256};
-    Sha256::digest(bytes).iter().fold("sha256:".to_owned(), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    format!("sha256:{}", HEXLOWER.encode(&Sha256::digest(bytes)))
 }

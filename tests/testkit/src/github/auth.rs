@@ -208,8 +208,7 @@ pub(crate) fn random_hex<const N: usize>() -> Result<String, GitHubError> {
 
 /// Lower-case hex.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    let digit = |nibble: u8| char::from_digit(u32::from(nibble), 16).unwrap_or('0');
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+    data_encoding::HEXLOWER.encode(bytes)
 }
 
 /// What a request's `authorization` stands for.
