@@ -10,6 +10,8 @@ use serde::Serialize;
 
 use super::stats::{Estimate, Ratio, estimate};
 
+const MEBIBYTE: f64 = 1_048_576.0;
+
 /// Something measured that has a goal.
 #[derive(Debug, Clone, Copy)]
 pub struct Figure {
@@ -30,6 +32,10 @@ pub enum Measure {
     Seconds(fn() -> Result<Vec<Duration>>),
     /// How many times as long as something else, of [`interleaved`](super::stats::interleaved) pairs.
     Ratio(fn() -> Result<Ratio>),
+    /// How many times as much as something else, where that is known by other means than many pairs.
+    Times(fn() -> Result<Vec<f64>>),
+    /// Sizes in bytes, told in MiB.
+    Mebibytes(fn() -> Result<Vec<f64>>),
 }
 
 /// What `bench --json` prints about a figure.
@@ -39,7 +45,7 @@ pub struct Outcome {
     pub name: &'static str,
     /// The median; `None` if it could not be measured.
     pub value: Option<f64>,
-    /// `ms`, `s` or `ratio`.
+    /// `ms`, `s`, `ratio` or `MiB`.
     pub unit: &'static str,
     /// The goal in words, with its unit.
     pub goal: String,
@@ -66,7 +72,8 @@ impl Measure {
         match self {
             Self::Milliseconds(_) => "ms",
             Self::Seconds(_) => "s",
-            Self::Ratio(_) => "ratio",
+            Self::Ratio(_) | Self::Times(_) => "ratio",
+            Self::Mebibytes(_) => "MiB",
         }
     }
 }
@@ -75,7 +82,7 @@ impl Figure {
     /// The goal in words.
     pub fn goal(&self) -> String {
         match self.measure {
-            Measure::Ratio(_) => format!("at most {} times", self.at_most),
+            Measure::Ratio(_) | Measure::Times(_) => format!("at most {} times", self.at_most),
             _ => format!("at most {} {}", self.at_most, self.measure.unit()),
         }
     }
@@ -89,6 +96,10 @@ impl Figure {
             Measure::Milliseconds(times) => of_times(&times()?, Duration::from_millis(1)),
             Measure::Seconds(times) => of_times(&times()?, Duration::from_secs(1)),
             Measure::Ratio(ratio) => Ok(of_ratio(&ratio()?)),
+            Measure::Times(times) => of_values(times()?),
+            Measure::Mebibytes(sizes) => {
+                of_values(sizes()?.into_iter().map(|bytes| bytes / MEBIBYTE).collect())
+            }
         }))
         .unwrap_or_else(|_| Err(anyhow!("the measurement panicked")))
     }
@@ -107,7 +118,10 @@ impl Figure {
 }
 
 fn of_times(times: &[Duration], unit: Duration) -> Result<Measured> {
-    let samples: Vec<f64> = times.iter().map(|time| time.div_duration_f64(unit)).collect();
+    of_values(times.iter().map(|time| time.div_duration_f64(unit)).collect())
+}
+
+fn of_values(samples: Vec<f64>) -> Result<Measured> {
     Ok(Measured { estimate: estimate(&samples)?, samples, pairs: Vec::new() })
 }
 
@@ -140,6 +154,9 @@ mod tests {
     #[case::seconds(Measure::Seconds(TIMES), 0.1, 0.05, "at most 0.1 s", true)]
     #[case::ratio_within(Measure::Ratio(ratio), 0.25, 0.25, "at most 0.25 times", true)]
     #[case::ratio_above(Measure::Ratio(ratio), 0.2, 0.25, "at most 0.2 times", false)]
+    #[case::times(Measure::Times(|| Ok(vec![2.0, 4.0, 3.0])), 3.0, 3.0, "at most 3 times", true)]
+    #[case::size(Measure::Mebibytes(|| Ok(vec![3_145_728.0])), 2.0, 3.0, "at most 2 MiB", false)]
+    #[case::smaller(Measure::Mebibytes(|| Ok(vec![-524_288.0])), 2.0, -0.5, "at most 2 MiB", true)]
     fn a_goal_is_met_by_a_median_within_it(
         #[case] measure: Measure,
         #[case] at_most: f64,

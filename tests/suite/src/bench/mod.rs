@@ -3,6 +3,8 @@
 pub mod control_plane;
 pub mod figure;
 pub mod machine;
+pub mod meter;
 pub mod ownership;
+pub mod post_renderer;
 pub mod run;
 pub mod stats;

@@ -14,10 +14,11 @@ use super::{
     figure::{Figure, Measure, Measured, Outcome},
     machine::Machine,
     ownership::lookup_samples,
+    post_renderer,
 };
 
 /// Every figure.
-pub const FIGURES: [Figure; 2] = [
+pub const FIGURES: [Figure; 16] = [
     // 1,000 look-ups on a Deployment with 20 managers of 300 fields.
     Figure {
         name: "ownership/lookup",
@@ -29,6 +30,85 @@ pub const FIGURES: [Figure; 2] = [
         name: "operator/control-plane-ready",
         at_most: 10.0,
         measure: Measure::Seconds(control_plane_ready_samples),
+    },
+    // CPU time with one target against a bare program that does one TLS GET.
+    Figure {
+        name: "post-renderer/one-target-cpu-ratio",
+        at_most: 1.3,
+        measure: Measure::Ratio(post_renderer::one_target_cpu_ratio),
+    },
+    Figure {
+        name: "post-renderer/one-target-cpu",
+        at_most: 6.0,
+        measure: Measure::Milliseconds(post_renderer::one_target_cpu),
+    },
+    // And no connection at all, which is an error of this figure.
+    Figure {
+        name: "post-renderer/no-target-cpu",
+        at_most: 3.0,
+        measure: Measure::Milliseconds(post_renderer::no_target_cpu),
+    },
+    // CPU time where only the release's record tells how Helm applies: a GET, a list by label and
+    // a GET of the record, against the bare program with the same requests.
+    Figure {
+        name: "post-renderer/record-evidence-cpu-ratio",
+        at_most: 1.3,
+        measure: Measure::Ratio(post_renderer::record_evidence_cpu_ratio),
+    },
+    // 10 MB, 6,000 documents, 50 targets, all edited, against a bare split and 50 GETs.
+    Figure {
+        name: "post-renderer/large-time-ratio",
+        at_most: 1.5,
+        measure: Measure::Ratio(post_renderer::large_time_ratio),
+    },
+    Figure {
+        name: "post-renderer/large-time",
+        at_most: 0.25,
+        measure: Measure::Seconds(post_renderer::large_time),
+    },
+    // Peak memory above that of an empty run, in lengths of the input.
+    Figure {
+        name: "post-renderer/large-memory",
+        at_most: 3.0,
+        measure: Measure::Times(post_renderer::large_memory),
+    },
+    Figure {
+        name: "post-renderer/binary",
+        at_most: 12.0,
+        measure: Measure::Mebibytes(post_renderer::binary),
+    },
+    Figure {
+        name: "post-renderer/binary-above-bare",
+        at_most: 2.0,
+        measure: Measure::Mebibytes(post_renderer::binary_above_bare),
+    },
+    // Wall-clock time of `helm upgrade` against the same with `cat` as post-renderer.
+    Figure {
+        name: "post-renderer/helm3-upgrade-ratio",
+        at_most: 1.05,
+        measure: Measure::Ratio(post_renderer::helm3_upgrade_ratio),
+    },
+    Figure {
+        name: "post-renderer/helm4-upgrade-ratio",
+        at_most: 1.05,
+        measure: Measure::Ratio(post_renderer::helm4_upgrade_ratio),
+    },
+    // What people use today. kustomize is measured on a tenth of the large stream: its time grows
+    // with the square of the documents.
+    Figure {
+        name: "post-renderer/against-kubectl-and-yq",
+        at_most: 0.2,
+        measure: Measure::Ratio(post_renderer::against_kubectl_and_yq),
+    },
+    Figure {
+        name: "post-renderer/against-yq-10mb",
+        at_most: 0.2,
+        measure: Measure::Times(post_renderer::against_yq_10mb),
+    },
+    Figure {
+        name: "post-renderer/against-kustomize",
+        at_most: 0.2,
+        measure: Measure::Times(post_renderer::against_kustomize),
     },
 ];
 
