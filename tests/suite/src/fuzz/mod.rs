@@ -6,7 +6,6 @@
 mod mutate;
 
 use std::{
-    fmt::Write as _,
     fs,
     io::Write,
     panic::catch_unwind,
@@ -15,6 +14,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail, ensure};
+use data_encoding::HEXLOWER;
 use sha2::{Digest as _, Sha256};
 
 use self::mutate::Mutator;
@@ -108,12 +108,7 @@ impl Files {
 }
 
 fn name_of(input: &[u8]) -> String {
-    let mut name = String::new();
-    for byte in &Sha256::digest(input)[..8] {
-        // Writing to a String cannot fail.
-        let _ = write!(name, "{byte:02x}");
-    }
-    name
+    HEXLOWER.encode(&Sha256::digest(input)[..8])
 }
 
 fn inputs(folder: &Path) -> Result<Vec<Input>> {

@@ -37,6 +37,7 @@ async fn every_component_that_has_a_version_flag_says_the_pinned_version() -> Re
         (Binary::Kwok, vec!["--version"]),
         (Binary::Helm3, vec!["version", "--short"]),
         (Binary::Helm4, vec!["version", "--short"]),
+        (Binary::Yq, vec!["--version"]),
     ] {
         let pinned = cluster.components().version(binary.component())?;
         let said = cluster.tool(binary)?.args(arguments).ok().await?;

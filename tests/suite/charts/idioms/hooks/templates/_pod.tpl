@@ -1,0 +1,5 @@
+{{- define "hooks.pod" -}}
+containers:
+- name: store
+  image: {{ .Values.image }}
+{{- end -}}
