@@ -135,6 +135,11 @@ impl Cargo {
         Ok(command)
     }
 
+    /// Builds every program of the workspace in the profile of the tests.
+    pub(crate) fn build_programs(&self) -> Result<()> {
+        self.build(&["build", "--bins"]).map(drop)
+    }
+
     fn build(&self, arguments: &[&str]) -> Result<Vec<Artifact>> {
         let output = self
             .command()

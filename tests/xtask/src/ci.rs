@@ -1,6 +1,6 @@
 //! What CI runs, and the static half of it.
 
-use std::{path::Path, process::ExitCode, thread, time::Instant};
+use std::{path::Path, process::ExitCode, time::Instant};
 
 use anyhow::{Context as _, Result};
 use belay_components::Components;
@@ -14,12 +14,10 @@ pub(crate) fn run(root: &Path) -> Result<ExitCode> {
     let cache = Components::from_env()?.cache().clone();
     let cargo = Cargo::new(root).with_target(cache.cargo_target());
     // Go's builds take longest on a new machine: they start first. The tests wait for them.
-    let building = thread::spawn(groups::ensure_components);
+    let building = groups::Building::start();
     check(&cargo)?;
     let statics = start.elapsed();
-    let code = groups::run(&cargo, &groups::Selection::default())?;
-    // Its error, if any, has been told by the tests that waited for the same builds.
-    drop(building);
+    let code = groups::run(&cargo, &groups::Selection::default(), building)?;
     println!(
         "static checks {:.1} min, all {:.1} min",
         statics.as_secs_f64() / 60.0,

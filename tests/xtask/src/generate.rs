@@ -14,16 +14,21 @@ use crate::cargo::{Cargo, Profile};
 /// Where generated files live: all of this folder is generated.
 const FOLDER: &str = "docs/reference";
 
+/// The programs that make them. Each prints one JSON object of file names and texts.
+const PROGRAMS: [&str; 2] = ["crdgen", "reference"];
+
 /// Writes the files, or compares them.
 pub(crate) fn run(cargo: &Cargo, check: bool) -> Result<ExitCode> {
-    let output = cargo
-        .program("crdgen", Profile::Debug)?
-        .stderr(Stdio::inherit())
-        .output()
-        .context("start crdgen")?;
-    ensure!(output.status.success(), "crdgen failed ({})", output.status);
-    let wanted: BTreeMap<String, String> =
-        serde_json::from_slice(&output.stdout).context("read the output of crdgen")?;
+    let mut wanted = BTreeMap::new();
+    for name in PROGRAMS {
+        let output = cargo
+            .program(name, Profile::Debug)?
+            .stderr(Stdio::inherit())
+            .output()
+            .with_context(|| format!("start {name}"))?;
+        ensure!(output.status.success(), "{name} failed ({})", output.status);
+        add(&mut wanted, name, &output.stdout)?;
+    }
     let folder = cargo.root().join(FOLDER);
     let stale = compare(&folder, &wanted)?;
     if check {
@@ -50,12 +55,23 @@ pub(crate) fn run(cargo: &Cargo, check: bool) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Adds what one program printed to what the others did.
+fn add(wanted: &mut BTreeMap<String, String>, program: &str, printed: &[u8]) -> Result<()> {
+    let files: BTreeMap<String, String> =
+        serde_json::from_slice(printed).with_context(|| format!("read the output of {program}"))?;
+    for (name, text) in files {
+        let inside = Path::new(&name).components().all(|part| matches!(part, Component::Normal(_)));
+        ensure!(inside, "{program} names {name:?}, which is not below {FOLDER}");
+        let known = wanted.insert(name.clone(), text).is_some();
+        ensure!(!known, "{program} names {name}, which another program makes");
+    }
+    Ok(())
+}
+
 /// Names of files that differ, are missing, or are there without being generated.
 fn compare(folder: &Path, wanted: &BTreeMap<String, String>) -> Result<Vec<String>> {
     let mut stale = Vec::new();
     for (name, text) in wanted {
-        let inside = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
-        ensure!(inside, "crdgen names {name:?}, which is not below {FOLDER}");
         if fs::read_to_string(folder.join(name)).ok().as_ref() != Some(text) {
             stale.push(name.clone());
         }
@@ -100,9 +116,19 @@ mod tests {
     }
 
     #[test]
-    fn a_name_outside_of_the_folder_is_refused() {
-        let dir = tempfile::tempdir().unwrap();
-        let wanted = BTreeMap::from([("../README.md".to_owned(), String::new())]);
-        compare(dir.path(), &wanted).unwrap_err();
+    fn files_of_several_programs_are_put_together() {
+        let mut wanted = BTreeMap::new();
+        add(&mut wanted, "one", br#"{"a.md":"a"}"#).unwrap();
+        add(&mut wanted, "two", br#"{"b/c.md":"c"}"#).unwrap();
+        let names: Vec<_> = wanted.keys().map(String::as_str).collect();
+        assert_eq!(names, ["a.md", "b/c.md"]);
+    }
+
+    #[test]
+    fn a_name_outside_of_the_folder_or_made_twice_is_refused() {
+        let mut wanted = BTreeMap::from([("a.md".to_owned(), "a".to_owned())]);
+        add(&mut wanted, "two", br#"{"../README.md":""}"#).unwrap_err();
+        let error = add(&mut wanted, "two", br#"{"a.md":"b"}"#).unwrap_err();
+        assert_eq!(error.to_string(), "two names a.md, which another program makes");
     }
 }

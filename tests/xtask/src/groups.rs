@@ -18,14 +18,14 @@ use xtask::floors::{self, Floors};
 use crate::cargo::{Cargo, Profile, TestBinary};
 
 /// Seconds that each fuzz target gets in CI.
-const FUZZ_SECONDS: u64 = 30;
+const FUZZ_SECONDS: u64 = 60;
 
 /// A group of tests with a budget of its own in CI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub(crate) enum Group {
     /// Crates by themselves, documentation examples, fuzz targets. Starts no server.
     Units,
-    /// The post-renderer: goldens, properties, the decision table.
+    /// The post-renderer: goldens, properties, the decision table; `belay` under both Helms.
     PostRenderer,
     /// The test bed: real components, scripted GitHub, faults, clean-up.
     Testbed,
@@ -54,7 +54,10 @@ impl Group {
         }
         Ok(match binary {
             "tests/suite:fuzz_corpus" => Self::Units,
-            "tests/suite:api" | "tests/suite:ownership" => Self::Operator,
+            "tests/suite:post_renderer" => Self::PostRenderer,
+            "tests/suite:api" | "tests/suite:ownership" | "operator/adapters:registry" => {
+                Self::Operator
+            }
             _ if binary.starts_with("tests/testkit:") || binary == "tests/suite:testbed" => {
                 Self::Testbed
             }
@@ -67,14 +70,14 @@ impl Group {
     }
 
     fn needs_components(self) -> bool {
-        matches!(self, Self::Testbed | Self::Operator | Self::Demo)
+        !matches!(self, Self::Units)
     }
 
     /// Tests that wait for servers may outnumber the cores.
     fn threads(self) -> Option<&'static str> {
         match self {
-            Self::Units | Self::PostRenderer | Self::Demo => None,
-            Self::Testbed | Self::Operator => Some("--test-threads=8"),
+            Self::Units | Self::Demo => None,
+            Self::PostRenderer | Self::Testbed | Self::Operator => Some("--test-threads=8"),
         }
     }
 }
@@ -96,14 +99,28 @@ struct Tally {
     broken: Vec<String>,
 }
 
-/// Runs tests and prints a table; the exit code says whether all passed.
-pub(crate) fn run(cargo: &Cargo, selection: &Selection) -> Result<ExitCode> {
-    // Go builds while cargo does. Units need none of it.
-    let components = thread::spawn(ensure_components);
+/// The build of what tests run against, under way in another thread.
+pub(crate) struct Building(thread::JoinHandle<Result<()>>);
+
+impl Building {
+    /// Begins to build what is not there yet.
+    pub(crate) fn start() -> Self {
+        Self(thread::spawn(ensure_components))
+    }
+
+    fn finish(self) -> Result<()> {
+        self.0.join().map_err(|_| anyhow::anyhow!("the build of components panicked"))?
+    }
+}
+
+/// Runs tests and prints a table; the exit code says whether all passed. `components` is their
+/// build: Go works while cargo does, and units need none of it.
+pub(crate) fn run(cargo: &Cargo, selection: &Selection, components: Building) -> Result<ExitCode> {
     let mut tallies = BTreeMap::new();
-    let binaries = cargo.test_binaries();
     let mut components = Some(components);
-    let binaries = binaries?;
+    let binaries = cargo.test_binaries()?;
+    // Tests start the workspace's programs, which lie beside them.
+    cargo.build_programs()?;
     for binary in binaries.keys() {
         Group::of(binary)?;
     }
@@ -114,7 +131,7 @@ pub(crate) fn run(cargo: &Cargo, selection: &Selection) -> Result<ExitCode> {
         if group.needs_components()
             && let Some(building) = components.take()
         {
-            building.join().map_err(|_| anyhow::anyhow!("the build of components panicked"))??;
+            building.finish()?;
         }
         println!("\n=== {} ===", group.name());
         let start = Instant::now();
@@ -131,7 +148,7 @@ pub(crate) fn run(cargo: &Cargo, selection: &Selection) -> Result<ExitCode> {
     report(cargo, selection, &tallies)
 }
 
-/// Builds what tests run against.
+/// Builds every component that is not in the cache yet.
 pub(crate) fn ensure_components() -> Result<()> {
     let components = Components::from_env()?;
     components.github_description()?;

@@ -109,7 +109,8 @@ fn run(task: Task) -> Result<ExitCode> {
     let cargo = Cargo::new(&root);
     match task {
         Task::Test { group, filter, bless } => {
-            groups::run(&cargo, &groups::Selection { group, filter, bless })
+            let selection = groups::Selection { group, filter, bless };
+            groups::run(&cargo, &selection, groups::Building::start())
         }
         Task::Ci => ci::run(&root),
         Task::Check => ci::check(&cargo),
@@ -121,9 +122,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Bench { only, json } => cargo.bench(only.as_deref(), json),
         Task::Fuzz { name, seconds, seed } => cargo.fuzz(&name, seconds, seed),
         Task::Components => {
-            let components = belay_components::Components::from_env()?;
-            components.ensure(&belay_components::Component::ALL)?;
-            components.github_description()?;
+            groups::ensure_components()?;
             Ok(ExitCode::SUCCESS)
         }
     }

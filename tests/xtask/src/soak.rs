@@ -9,7 +9,7 @@ use anyhow::Result;
 
 use crate::{
     cargo::Cargo,
-    groups::{self, Selection},
+    groups::{self, Building, Selection},
 };
 
 /// Alternates fuzzing and whole test runs until the time is over or something fails.
@@ -23,7 +23,7 @@ pub(crate) fn run(cargo: &Cargo, minutes: u64) -> Result<ExitCode> {
         if code != ExitCode::SUCCESS {
             return Ok(code);
         }
-        let code = groups::run(cargo, &Selection::default())?;
+        let code = groups::run(cargo, &Selection::default(), Building::start())?;
         if code != ExitCode::SUCCESS {
             return Ok(code);
         }
