@@ -25,11 +25,21 @@ struct Held {
     supervisor: u32,
     component: u32,
     folder: PathBuf,
+    /// A cache of its own: whoever starts a run beside this test clears away what is left in the
+    /// common one.
+    cache: tempfile::TempDir,
 }
 
 fn hold() -> Result<Held> {
+    let cache = tempfile::tempdir()?;
+    let binaries = cache.path().join("binaries");
+    std::fs::create_dir(&binaries)?;
+    let registry = Components::from_env()?.binary(Binary::Registry)?;
+    symlink(registry, binaries.join(Binary::Registry.file_name()))?;
     let mut owner = Command::new(env!("CARGO_BIN_EXE_testbed"))
         .arg("hold")
+        .env("BELAY_CACHE", cache.path())
+        .env("BELAY_COMPONENTS", &binaries)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()?;
@@ -42,6 +52,7 @@ fn hold() -> Result<Held> {
         supervisor: id("supervisor").context("no supervisor")?,
         component: id("component").context("no component")?,
         folder: told["folder"].as_str().context("no folder")?.into(),
+        cache,
     })
 }
 
@@ -76,8 +87,7 @@ async fn the_next_start_clears_away_what_a_killed_supervisor_could_not() -> Resu
     held.owner.kill()?;
     held.owner.wait()?;
     ensure!(is_running(held.component), "without supervisor and owner nobody stops it");
-    let components = Components::from_env()?;
-    let next = Run::start(components.cache(), "next")?;
+    let next = Run::start(&Cache::at(held.cache.path()), "next")?;
     gone(&held).await?;
     drop(next);
     Ok(())
