@@ -39,6 +39,7 @@ pub mod locate;
 pub mod program;
 pub mod report;
 pub mod scan;
+mod shares;
 pub mod splice;
 pub mod split;
 pub mod verify;

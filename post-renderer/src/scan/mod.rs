@@ -27,6 +27,7 @@ use crate::{
         precheck::{Precheck, looks_like_target},
         tree::{Broken, Observer},
     },
+    shares::in_shares,
     split::{Document, split},
 };
 
@@ -51,8 +52,8 @@ pub struct Manifest<'a> {
     pub(crate) readings: HashMap<usize, Vec<(Event<'a>, Span)>>,
 }
 
-/// How many events are kept: those of some hundred workloads.
-const MOST_EVENTS: usize = 50_000;
+/// How many events each core keeps: those of some ten workloads.
+const MOST_EVENTS: usize = 2_000;
 
 /// The kinds of `apps/v1` whose images Belay knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -234,18 +235,31 @@ pub fn read<'a>(
     let documents = split(input);
     let precheck = Precheck::new();
     let prefix = prefix.into();
-    let (mut targets, mut readings, mut kept) = (Vec::new(), HashMap::new(), 0);
-    for (index, document) in documents.iter().enumerate() {
-        if precheck.can_hold_target(document.body(input)) {
+    let wanted: Vec<usize> = (0..documents.len())
+        .filter(|&index| precheck.can_hold_target(documents[index].body(input)))
+        .collect();
+    let shares = in_shares(&wanted, |share| {
+        let (mut found, mut room) = (Vec::new(), MOST_EVENTS);
+        for &index in share {
             let mut events = Vec::new();
-            let mut take = |event: &Event<'a>, span: Span| events.push((event.clone(), span));
-            let mut found = read_document(input, document, index, &prefix, &mut take)?;
-            if !found.is_empty() && kept + events.len() <= MOST_EVENTS {
-                kept += events.len();
-                readings.insert(index, events);
+            let mut take = |event: &Event<'a>, span: Span| {
+                if events.len() <= room {
+                    events.push((event.clone(), span));
+                }
+            };
+            let targets = read_document(input, &documents[index], index, &prefix, &mut take)?;
+            if !targets.is_empty() {
+                let reading = (events.len() <= room).then_some(events);
+                room -= reading.as_ref().map_or(0, Vec::len);
+                found.push((index, targets, reading));
             }
-            targets.append(&mut found);
         }
+        Ok(found)
+    })?;
+    let (mut targets, mut readings) = (Vec::new(), HashMap::new());
+    for (index, mut found, reading) in shares.into_iter().flatten() {
+        readings.extend(reading.map(|reading| (index, reading)));
+        targets.append(&mut found);
     }
     Ok(Manifest { input, documents, targets, prefix, readings })
 }

@@ -10,14 +10,14 @@ mod values;
 
 use std::{
     collections::{BTreeMap, HashMap},
-    num::NonZero,
-    str, thread,
+    str,
 };
 
 use granit_parser::{Event, Span};
 
 use crate::{
     scan::{self, Manifest, ScanError, Target},
+    shares::in_shares,
     splice::{Edit, Outcome, Spliced, Subject},
     split::{self, Document},
     verify::{
@@ -124,22 +124,8 @@ pub fn check(
         expected: expected_images(edits, &spliced.outcomes),
     };
     let edited: Vec<(usize, Vec<usize>)> = edited.into_iter().collect();
-    let threads = thread::available_parallelism().map_or(1, NonZero::get);
-    if edited.len() < WORTH_THREADS || threads < 2 {
-        return work.check(&edited);
-    }
-    thread::scope(|scope| {
-        let shares = edited.chunks(edited.len().div_ceil(threads));
-        let running: Vec<_> = shares.map(|share| scope.spawn(|| work.check(share))).collect();
-        running.into_iter().try_for_each(|thread| match thread.join() {
-            Ok(result) => result,
-            Err(panic) => std::panic::resume_unwind(panic),
-        })
-    })
+    in_shares(&edited, |share| work.check(share)).map(drop)
 }
-
-/// How many edited documents are worth a thread for each core: below that, starting it takes longer.
-const WORTH_THREADS: usize = 16;
 
 /// What is the same for all edited documents.
 struct Work<'w> {
