@@ -8,6 +8,7 @@ mod question;
 pub mod reference;
 mod report;
 
+pub(crate) use self::report::one_line;
 pub use self::{
     question::{
         Apply, Followed, Force, Live, LiveContainer, LiveObject, Mode, Operation, Owner, Question,

@@ -83,11 +83,11 @@ impl Verdict {
         let sentence = format!(
             "{word} {kind} {namespace}{slash}{name} {container} {chart}{arrow} ({reason}{warning})"
         );
-        // A live object may hold anything; the report stays one line.
-        let sentence = sentence
-            .chars()
-            .map(|character| if character.is_control() { '\u{fffd}' } else { character })
-            .collect();
-        Self { decision, sentence, notes }
+        Self { decision, sentence: one_line(&sentence), notes }
     }
+}
+
+/// A value of a manifest or a server must not make a second line, or move a terminal's cursor.
+pub(crate) fn one_line(words: &str) -> String {
+    words.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }

@@ -140,10 +140,7 @@ pub fn locate(
     parent: &Parent,
     named_by_documents: bool,
 ) -> Result<Place, LocateError> {
-    let invocation = match parent {
-        Parent::Helm(invocation) => Some(invocation),
-        Parent::Other { .. } | Parent::Hidden { .. } => None,
-    };
+    let invocation = parent.helm();
     let (access, helm_access, tells_cluster) = access(given, environment, invocation)?;
     let namespace = Settle {
         what: "the namespace",

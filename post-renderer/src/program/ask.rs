@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, mem};
 use crate::{
     cluster::{self, ApplyMethod, Cluster, Fetched, LiveReader, ObjectKey, RecordAnswer},
     decide::{Apply, Decision, Live, Settings},
-    helm::{Driver, Parent, ServerSide as HelmServerSide},
+    helm::{Driver, ServerSide as HelmServerSide},
     locate::{self, Source, Told},
     program::{Setting, cli::ServerSide, render::each},
     report::{Fact, Report},
@@ -85,7 +85,7 @@ pub(super) fn ask(
         let release = release(place.release, &answers)?;
         report.release = release.as_ref().map(Fact::from);
         settings.release = release.as_ref().map(|told| told.value.clone());
-        if matches!(setting.parent, Parent::Helm(_)) {
+        if setting.parent.helm().is_some() {
             settings.release_namespace = Some(destination.namespace.value.clone());
         }
         if let Some((apply, from)) = told {
@@ -146,10 +146,7 @@ fn told_apply(
     // `helm template` printed is marked by neither, so there the release's record has to tell.
     let helm_3 =
         !setting.cli.explain && manifest.targets.iter().all(|target| target.filename.is_none());
-    let helm = match &setting.parent {
-        Parent::Helm(helm) => Some(helm),
-        Parent::Other { .. } | Parent::Hidden { .. } => None,
-    };
+    let helm = setting.parent.helm();
     let flag = helm.and_then(|helm| helm.server_side);
     let contradiction = |ours: &str, helms: &str| {
         Err(format!(

@@ -18,9 +18,10 @@ use std::{
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::{
+    decide::one_line,
     helm::parent,
     program::cli::Format,
-    report::{self, Report, file},
+    report::{Report, file},
 };
 
 /// How often is looked whether somebody wants the run to end.
@@ -150,7 +151,7 @@ impl LastWords {
         report.error = report.error.map(|error| error + &place);
         match (self.format, report.error.take()) {
             (Format::Text, Some(last)) => {
-                format!("{}belay: {}\n", report.text(), report::one_line(&last))
+                format!("{}belay: {}\n", report.text(), one_line(&last))
             }
             (Format::Text, None) => report.text(),
             (Format::Json, last) => Report { error: last, ..report }.json(),

@@ -49,7 +49,10 @@ pub(super) fn render<'i>(
     report
         .notes
         .extend(notes.filter_map(|((_, verdict), outcome)| outcome_note(verdict, *outcome)));
-    counted(&manifest, &spliced.bytes)?;
+    // What is borrowed is the input itself.
+    if let Cow::Owned(output) = &spliced.bytes {
+        counted(&manifest, output)?;
+    }
     Ok(spliced.bytes)
 }
 
@@ -76,7 +79,7 @@ fn failures(verdicts: &[(At, Verdict)]) -> Option<String> {
 /// looked already; nothing else in this program is as dangerous, so it is counted once more.
 fn counted(manifest: &Manifest<'_>, output: &[u8]) -> Result<(), String> {
     let (before, after) = (split::count(&manifest.documents), split::count(&split::split(output)));
-    if before == after && (before > 0 || output == manifest.input) {
+    if before == after && before > 0 {
         return Ok(());
     }
     Err(format!("count the documents before writing them: {after}, where {before} came in"))
@@ -131,7 +134,7 @@ fn verdicts(
             .notes
             .extend(verdict.notes.iter().map(|note| format!("{}: {note}", subject(target, &live))));
     }
-    if let Parent::Helm(helm) = &setting.parent {
+    if let Some(helm) = setting.parent.helm() {
         report.notes.extend(helm.strays.iter().map(|flag| {
             format!(
                 "Helm takes --{flag} out of another argument of its command line; write that \
@@ -145,17 +148,11 @@ fn verdicts(
 
 fn settings(setting: &Setting) -> Settings {
     let cli = &setting.cli;
-    let helm = match &setting.parent {
-        Parent::Helm(helm) => Some(helm),
-        Parent::Other { .. } | Parent::Hidden { .. } => None,
-    };
+    let helm = setting.parent.helm();
     Settings {
         mode: cli.mode.into(),
         apply: Apply::Unknown,
-        force: match helm {
-            Some(helm) if helm.force_replace => Force::Yes,
-            _ => Force::No,
-        },
+        force: if helm.is_some_and(|helm| helm.force_replace) { Force::Yes } else { Force::No },
         owners: cli.owner.clone(),
         helm: "helm".to_owned(),
         release: None,

@@ -3,8 +3,6 @@
 pub mod file;
 mod text;
 
-pub(crate) use self::text::one_line;
-
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
-use crate::report::{Fact, Report};
+use crate::{
+    decide::one_line,
+    report::{Fact, Report},
+};
 
 pub(super) fn text(report: &Report) -> String {
     let mut text = String::new();
@@ -35,11 +38,6 @@ pub(super) fn text(report: &Report) -> String {
         line(&format!("error: {error}"));
     }
     text
-}
-
-/// A value of a manifest or a server must not make a second line, or move a terminal's cursor.
-pub(crate) fn one_line(words: &str) -> String {
-    words.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 #[cfg(test)]

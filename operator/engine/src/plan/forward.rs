@@ -22,7 +22,7 @@ use crate::{
     selection::{Candidate, Context, GithubReleases, Running, Selection, select},
 };
 
-impl<'a> Pass<'a> {
+impl Pass<'_> {
     /// What `hold` says to people.
     pub(super) fn hold(&mut self) {
         let Some(hold) = &self.wants.hold else { return };
@@ -134,16 +134,11 @@ impl<'a> Pass<'a> {
             releases,
             running,
             blocks: &blocks,
-            allowed: self.allowed_now(),
+            allowed: self.allowed(),
             missing: &missing,
             now: self.now,
         };
         select(self.wants, &context)
-    }
-
-    /// What `allow` frees: also the candidate whose use of it is noted and has not begun.
-    fn allowed_now(&self) -> Option<&'a str> {
-        self.allowed()
     }
 
     fn show(&mut self, selection: Selection) {
@@ -241,7 +236,7 @@ impl<'a> Pass<'a> {
         if self.workload.rollout.paused {
             return Some((Gate::InFlight, "the workload is paused".to_owned()));
         }
-        let allow = self.allowed_now();
+        let allow = self.allowed();
         let is_allowed =
             allow.is_some_and(|allow| allow == candidate.tag || allow == candidate.image_tag);
         if let Some(until) = self.breaker().filter(|_| !is_allowed) {

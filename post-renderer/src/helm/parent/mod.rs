@@ -35,6 +35,16 @@ pub enum Parent {
     },
 }
 
+impl Parent {
+    /// The command line of the Helm that it is.
+    pub fn helm(&self) -> Option<&Invocation> {
+        match self {
+            Self::Helm(invocation) => Some(invocation),
+            Self::Other { .. } | Self::Hidden { .. } => None,
+        }
+    }
+}
+
 /// The parent's process ID at this moment: another one than before says that the parent has ended,
 /// for its children then have another one. `None` where the platform does not tell.
 #[cfg(unix)]
