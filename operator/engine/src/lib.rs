@@ -13,6 +13,7 @@ pub mod plan;
 
 pub mod selection;
 pub mod settings;
+mod text;
 mod time;
 pub mod version;
 

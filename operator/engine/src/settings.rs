@@ -25,6 +25,14 @@ pub struct Settings {
     pub max_concurrent_rollouts: u32,
     /// How long things wait; shorter in tests.
     pub windows: Windows,
+    /// Whether a Release must exist before its image is applied. Only tests set it to false, to see
+    /// that they find what goes wrong then.
+    #[serde(default = "always")]
+    pub intent_first: bool,
+}
+
+fn always() -> bool {
+    true
 }
 
 /// How long things wait.
@@ -70,6 +78,7 @@ impl Default for Settings {
             revert_window: Duration::from_secs(3600),
             max_concurrent_rollouts: 10,
             windows: Windows::default(),
+            intent_first: true,
         }
     }
 }

@@ -10,7 +10,12 @@ pub(crate) fn after(time: Timestamp, duration: Duration) -> Timestamp {
 
 /// `time` and `duration`, at most the end of time.
 pub(crate) fn plus(time: Timestamp, duration: SignedDuration) -> Timestamp {
-    time.saturating_add(duration).unwrap_or(Timestamp::MAX)
+    time.saturating_add(duration).unwrap_or(Timestamp::MAX).min(end())
+}
+
+/// The last whole second that there is: Kubernetes keeps no more of a time.
+fn end() -> Timestamp {
+    Timestamp::from_second(Timestamp::MAX.as_second()).unwrap_or(Timestamp::MAX)
 }
 
 /// From `start` to `end`; zero if that is not forward.

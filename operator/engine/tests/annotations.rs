@@ -11,6 +11,7 @@ use belay_api::{
 };
 use belay_engine::annotations::{
     Adopt, Hold, LiveContainer, Problem, Reading, Subject, Support, TargetSettings, read,
+    target_name,
 };
 use proptest::prelude::*;
 use rstest::rstest;
@@ -312,4 +313,40 @@ proptest! {
             }
         }
     }
+}
+
+#[rstest]
+#[case::own_name("Deployment", "web", &[("repo", "acme/web")], Some("web"))]
+#[case::of_another_kind("StatefulSet", "web", &[("repo", "acme/web")], Some("statefulset.web"))]
+#[case::written("Deployment", "web", &[("repo", "acme/web"), ("target", "shop")], Some("shop"))]
+#[case::all_else_is_wrong(
+    "Deployment",
+    "web",
+    &[("repo", "no slash"), ("bake", "soon"), ("target", "shop")],
+    Some("shop")
+)]
+#[case::written_badly("Deployment", "web", &[("repo", "acme/web"), ("target", "A B")], None)]
+#[case::not_followed("Deployment", "web", &[("target", "shop")], None)]
+fn the_target_is_known_whatever_else_is_wrong(
+    #[case] kind: &str,
+    #[case] name: &str,
+    #[case] annotations: &[(&str, &str)],
+    #[case] expected: Option<&str>,
+) {
+    let annotations: BTreeMap<_, _> = annotations
+        .iter()
+        .map(|(name, value)| (format!("belay.dev/{name}"), (*value).to_owned()))
+        .collect();
+    let found = target_name(&AnnotationPrefix::default(), kind, name, &annotations);
+    assert_eq!(found.as_ref().map(TargetName::as_str), expected);
+}
+
+#[test]
+fn a_workload_whose_name_is_too_long_has_no_target_unless_it_is_written() {
+    let name = "a".repeat(250);
+    let mut annotations = BTreeMap::from([("belay.dev/repo".to_owned(), "acme/web".to_owned())]);
+    let prefix = AnnotationPrefix::default();
+    assert_eq!(target_name(&prefix, "Deployment", &name, &annotations), None);
+    annotations.insert("belay.dev/target".to_owned(), "web".to_owned());
+    assert!(target_name(&prefix, "Deployment", &name, &annotations).is_some());
 }

@@ -5,6 +5,7 @@
 
 mod containers;
 mod managers;
+mod nearest;
 mod problem;
 mod read;
 mod repo;
@@ -18,8 +19,9 @@ use serde::{Deserialize, Serialize};
 pub use self::{
     containers::{ContainerName, LiveContainer},
     managers::{Adopt, is_gitops, is_kubectl},
+    nearest::nearest,
     problem::Problem,
-    read::{Reading, Subject, Support, read},
+    read::{Reading, Subject, Support, read, target_name},
     repo::{InvalidRepo, RepoSlug},
 };
 use crate::{
@@ -78,6 +80,13 @@ pub struct TargetSettings {
     pub take_over: Vec<String>,
     /// What is taken over once.
     pub adopt: Option<Adopt>,
+}
+
+impl TargetSettings {
+    /// Whether pages of releases are listed, rather than GitHub asked for its latest alone.
+    pub fn lists_all(&self) -> bool {
+        self.range.is_some() || self.lists_releases
+    }
 }
 
 /// A person pins the target.

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use belay_api::{
-    AnnotationPrefix, Duration, TargetName,
+    AnnotationPrefix, Duration, NamedValue as _, TargetName,
     annotations::{DefaultValue, ImageCheck, OwnAnnotation, TargetAnnotation},
     limits,
 };
@@ -65,7 +65,9 @@ pub enum Reading {
 
 /// Reads the annotations of a workload.
 pub fn read(prefix: &AnnotationPrefix, subject: Subject<'_>, support: Support) -> Reading {
-    let mut reader = Reader { prefix, annotations: subject.annotations, problems: Vec::new() };
+    let ours = subject.annotations.iter();
+    let ours = ours.filter_map(|(key, value)| Some((prefix.strip(key)?, value.as_str())));
+    let mut reader = Reader { prefix, ours: ours.collect(), problems: Vec::new() };
     if reader.value(TargetAnnotation::Repo).is_none() {
         return Reading::NotFollowed;
     }
@@ -78,15 +80,38 @@ pub fn read(prefix: &AnnotationPrefix, subject: Subject<'_>, support: Support) -
     }
 }
 
+/// The target name of a workload that is followed, whatever else is wrong with its annotations.
+pub fn target_name(
+    prefix: &AnnotationPrefix,
+    kind: &str,
+    name: &str,
+    annotations: &BTreeMap<String, String>,
+) -> Option<TargetName> {
+    annotations.get(&prefix.key(TargetAnnotation::Repo))?;
+    let written = annotations.get(&prefix.key(TargetAnnotation::Target));
+    named(written.map(String::as_str), kind, name).ok()
+}
+
+/// The target name that is written, or follows from the workload's own name.
+fn named(written: Option<&str>, kind: &str, name: &str) -> Result<TargetName, &'static str> {
+    match written {
+        Some(text) => text.parse().map_err(|_| "expected a DNS name of at most 245 characters"),
+        None => TargetName::default_for(kind, name)
+            .map_err(|_| "it is needed, because the workload's own name is too long for it"),
+    }
+}
+
 struct Reader<'a> {
     prefix: &'a AnnotationPrefix,
-    annotations: &'a BTreeMap<String, String>,
+    /// Names, without the prefix, and values.
+    ours: Vec<(&'a str, &'a str)>,
     problems: Vec<Problem>,
 }
 
 impl<'a> Reader<'a> {
     fn value(&self, annotation: TargetAnnotation) -> Option<&'a str> {
-        self.annotations.get(&self.prefix.key(annotation)).map(String::as_str)
+        let name = annotation.as_str();
+        self.ours.iter().find(|(key, _)| *key == name).map(|(_, value)| *value)
     }
 
     fn refuse(&mut self, annotation: TargetAnnotation, problem: impl Into<String>) {
@@ -237,17 +262,14 @@ impl<'a> Reader<'a> {
     }
 
     fn target(&mut self, subject: Subject<'_>) -> Option<TargetName> {
-        let (name, problem) = match self.value(TargetAnnotation::Target) {
-            Some(text) => (text.parse(), "expected a DNS name of at most 245 characters"),
-            None => (
-                TargetName::default_for(subject.kind, subject.name),
-                "it is needed, because the workload's own name is too long for it",
-            ),
-        };
-        if name.is_err() {
-            self.refuse(TargetAnnotation::Target, problem);
+        let written = self.value(TargetAnnotation::Target);
+        match named(written, subject.kind, subject.name) {
+            Ok(name) => Some(name),
+            Err(problem) => {
+                self.refuse(TargetAnnotation::Target, problem);
+                None
+            }
         }
-        name.ok()
     }
 
     fn scaled_object(&mut self, support: Support) -> Option<String> {
@@ -291,11 +313,12 @@ impl<'a> Reader<'a> {
 
     fn unknown(&self) -> Vec<String> {
         let is_known = |name: &str| {
-            name.parse::<TargetAnnotation>().is_ok() || name.parse::<OwnAnnotation>().is_ok()
+            TargetAnnotation::ALL.iter().any(|one| one.as_str() == name)
+                || OwnAnnotation::ALL.iter().any(|one| one.as_str() == name)
         };
-        self.annotations
-            .keys()
-            .filter_map(|key| self.prefix.strip(key))
+        self.ours
+            .iter()
+            .map(|(name, _)| *name)
             .filter(|name| !is_known(name))
             .take(10)
             .map(|name| limits::clip(name, 100))

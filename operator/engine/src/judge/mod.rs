@@ -6,6 +6,7 @@
 //! for milliseconds, some for ever. What counts are numbers that belong to our generation.
 
 mod facts;
+mod pod;
 mod pods;
 mod rollout;
 

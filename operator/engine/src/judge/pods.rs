@@ -122,7 +122,8 @@ pub(super) fn evidence_against<'p>(
     terms: &Terms,
 ) -> Option<String> {
     let is_unready = |pod: &&'p PodFacts| {
-        let was_there = pod.created <= succeeded;
+        // Both are whole seconds: a pod of the same second may be a replacement.
+        let was_there = pod.created < succeeded;
         let crashes = pod.containers.iter().any(|container| {
             terms.followed.contains(&container.name) && crash_loops(pod, container, terms)
         });

@@ -11,8 +11,9 @@ use k8s_openapi::api::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    annotations::{ContainerName, LiveContainer},
+    annotations::{ContainerName, LiveContainer, Reading, Subject, Support, read},
     judge::{Facts, ProgressingFacts, ReplicaFailure},
+    settings::Settings,
 };
 
 /// A workload.
@@ -109,6 +110,23 @@ impl WorkloadFacts {
             containers,
             rollout: facts(deployment),
         }
+    }
+
+    /// What its annotations say.
+    pub fn reading(&self, settings: &Settings) -> Reading {
+        let live: Vec<_> = self.containers.iter().map(|one| one.live.clone()).collect();
+        let subject = Subject {
+            kind: &self.kind,
+            name: &self.name,
+            annotations: &self.annotations,
+            containers: &live,
+            progress_deadline: self.rollout.progress_deadline,
+        };
+        let support = Support {
+            scaled_objects: settings.scaled_objects,
+            image_check_skip: settings.image_check_skip,
+        };
+        read(&settings.prefix, subject, support)
     }
 
     /// The live image of a container.

@@ -13,8 +13,8 @@ use super::{
     view::{NOBODY, Pass},
 };
 use crate::{
-    annotations::{Adopt, is_gitops},
-    observed::{Refusal, Refused},
+    annotations::{Adopt, ContainerName, is_gitops},
+    observed::{HeldBy, Refusal, Refused},
     time,
 };
 
@@ -27,6 +27,8 @@ const RETRY_REFUSED: SignedDuration = SignedDuration::from_mins(5);
 pub(super) enum NotNow {
     /// A GitOps controller holds them.
     GitOps(String),
+    /// They are not of the target's repository, whoever wrote them into a Release.
+    Repository(String),
     /// Somebody else holds them.
     Conflict(Vec<String>),
     /// The API server or admission says no.
@@ -47,6 +49,10 @@ impl<'a> Pass<'a> {
         if let Some(manager) = self.gitops() {
             return Err(NotNow::GitOps(manager));
         }
+        if let Some(other) = images.iter().find(|one| !self.is_of_repository(&one.image)) {
+            let message = format!("{} is not of the target's repository", other.image);
+            return Err(NotNow::Repository(message));
+        }
         let intend = |force| {
             Step::Apply(Intent {
                 from: Precondition {
@@ -65,7 +71,7 @@ impl<'a> Pass<'a> {
             Refusal::Conflict { managers } => {
                 let may = |manager: &String| {
                     !is_gitops(manager)
-                        && (self.is_taken_over(manager)
+                        && (self.is_taken_over_by_name(manager)
                             || self.leave.contains(manager)
                             || also_against(manager))
                 };
@@ -115,6 +121,9 @@ impl<'a> Pass<'a> {
                 StalledReason::ManagedByGitOps,
                 format!("{manager} owns the image and would put its own back"),
             ),
+            NotNow::Repository(message) => {
+                self.draft.stall(StalledReason::RepositoryDiffers, message)
+            }
             NotNow::Conflict(managers) => {
                 let managers = managers.join(", ");
                 let target = &self.wants.target;
@@ -151,6 +160,14 @@ impl<'a> Pass<'a> {
         }
     }
 
+    /// What a GitOps controller owns stays, whether or not there is something to be done.
+    pub(super) fn mind_gitops(&mut self) {
+        let Some(manager) = self.gitops() else { return };
+        self.frozen = true;
+        let message = format!("{manager} owns the image and would put its own back");
+        self.draft.stalled.get_or_insert((StalledReason::ManagedByGitOps, message));
+    }
+
     /// The GitOps controller that owns an image, if one does.
     pub(super) fn gitops(&self) -> Option<String> {
         let others = self.others();
@@ -158,10 +175,20 @@ impl<'a> Pass<'a> {
     }
 
     /// Whether a manager's image may be replaced without asking.
-    pub(super) fn is_taken_over(&self, manager: &str) -> bool {
-        matches!(manager, "helm" | "kubectl-client-side-apply")
+    pub(super) fn is_taken_over(&self, owner: &HeldBy) -> bool {
+        let manager = owner.manager.as_str();
+        manager == "helm"
+            // Who applies server-side under this name is somebody else.
+            || (manager == "kubectl-client-side-apply" && !owner.applies)
             || self.settings.migrate_from.as_deref() == Some(manager)
             || self.wants.take_over.iter().any(|one| one == manager)
+    }
+
+    /// The same of a manager that a conflict names, whatever it owns.
+    fn is_taken_over_by_name(&self, manager: &str) -> bool {
+        let owners = self.others().into_iter().chain(&self.workload.annotation_held_by);
+        let mut named = owners.filter(|owner| owner.manager == manager).peekable();
+        named.peek().is_some() && named.all(|owner| self.is_taken_over(owner))
     }
 
     /// A person's leave to take over once counts while that manager holds that value.
@@ -170,7 +197,13 @@ impl<'a> Pass<'a> {
         let others = self.others();
         let holds = others.iter().any(|one| one.manager == *manager)
             || (others.is_empty() && !self.is_ours() && manager == NOBODY);
-        let has_value = self.wants.containers.iter().all(|one| self.live(one) == value);
+        let is_holder = |name: &&ContainerName| {
+            let owners = self.workload.container(name).map(|one| one.held_by.as_slice());
+            let owners = owners.unwrap_or_default();
+            owners.is_empty() || owners.iter().any(|one| one.manager == *manager)
+        };
+        let mut held = self.wants.containers.iter().filter(is_holder);
+        let has_value = held.all(|one| self.live(one) == value);
         if holds && has_value && !is_gitops(manager) {
             self.leave.push(manager.clone());
         }

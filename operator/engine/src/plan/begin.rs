@@ -1,16 +1,19 @@
 //! The first questions, who may act at all, and the order of the others.
 
 use belay_api::{
-    Release, Rollback, annotations::Mode, reasons::StalledReason, target::TargetStatus,
+    Release, Rollback,
+    annotations::{Mode, TargetAnnotation},
+    reasons::StalledReason,
+    target::TargetStatus,
 };
 use jiff::Timestamp;
 
 use super::{
-    Flow, Plan, Step, status,
+    Flow, Plan, Step, pods, status,
     view::{Draft, Pass, name},
 };
 use crate::{
-    annotations::{Adopt, Reading, Subject, Support, TargetSettings, read},
+    annotations::{Adopt, Reading, TargetSettings, nearest},
     observed::{Observed, Surroundings, TargetRecord, WorkloadFacts},
     settings::Settings,
 };
@@ -25,36 +28,25 @@ pub(super) fn begin(observed: &Observed, settings: &Settings, now: Timestamp) ->
         // Gone: the garbage collector removes what it owned.
         return Plan::default();
     };
-    let live: Vec<_> = workload.containers.iter().map(|one| one.live.clone()).collect();
-    let subject = Subject {
-        kind: &workload.kind,
-        name: &workload.name,
-        annotations: &workload.annotations,
-        containers: &live,
-        progress_deadline: workload.rollout.progress_deadline,
-    };
-    let support = Support {
-        scaled_objects: settings.scaled_objects,
-        image_check_skip: settings.image_check_skip,
-    };
-    let old = record.as_ref().map(|record| &record.status);
-    match read(&settings.prefix, subject, support) {
+    let inputs = Inputs { observed, settings, now, workload, record: record.as_ref() };
+    match workload.reading(settings) {
         Reading::NotFollowed => {
-            let step = record.as_ref().map(|record| Step::DeleteTarget { uid: record.uid.clone() });
+            // Another workload may follow under this name.
+            let record = record.as_ref().filter(|record| is_about(record, workload));
+            let step = record.map(|record| Step::DeleteTarget { uid: record.uid.clone() });
             Plan { step, ..Plan::default() }
         }
         Reading::Problems(problems) => {
             let texts: Vec<_> = problems.iter().map(ToString::to_string).collect();
-            let mut draft = Draft::default();
-            let _ = draft.stall(StalledReason::InvalidConfig, texts.join("; "));
-            let status = status::without_settings(&draft, workload, settings, old, now);
-            Plan { status: Some(Box::new(status)), ..Plan::default() }
+            inputs.invalid(texts.join("; "))
         }
-        Reading::Followed { settings: wants, .. } => {
-            let inputs = Inputs { observed, settings, now, workload, record: record.as_ref() };
-            inputs.followed(&wants)
-        }
+        Reading::Followed { settings: wants, unknown } => inputs.followed(&wants, &unknown),
     }
+}
+
+/// Whether a record is about this workload, and not about another one of the same target.
+fn is_about(record: &TargetRecord, workload: &WorkloadFacts) -> bool {
+    record.status.workload.as_ref().is_none_or(|one| one.uid == workload.uid)
 }
 
 struct Inputs<'a> {
@@ -66,7 +58,32 @@ struct Inputs<'a> {
 }
 
 impl<'a> Inputs<'a> {
-    fn followed(self, wants: &TargetSettings) -> Plan {
+    fn old(&self) -> Option<&'a TargetStatus> {
+        self.record.map(|record| &record.status)
+    }
+
+    fn invalid(&self, problems: String) -> Plan {
+        let is_anothers = match self.observed.surroundings.value() {
+            Some(surroundings) => {
+                surroundings.duplicate_of.is_some()
+                    || other_operator(self.record, surroundings, self.settings).is_some()
+            }
+            None => self.record.is_some_and(|record| {
+                let is_ours = record.status.instance.as_ref() == Some(&self.settings.instance);
+                !is_ours || !is_about(record, self.workload)
+            }),
+        };
+        if is_anothers {
+            // There is no record of its own to say it in.
+            let mut draft = Draft::default();
+            let _ = draft.refuse(StalledReason::InvalidConfig, problems);
+            return Plan { notices: draft.notices, ..Plan::default() };
+        }
+        let status = status::invalid(problems, self.workload, self.settings, self.old(), self.now);
+        Plan { status: Some(Box::new(status)), ..Plan::default() }
+    }
+
+    fn followed(self, wants: &TargetSettings, unknown: &[String]) -> Plan {
         let observed = self.observed;
         let facts = (|| {
             let releases = observed.releases.get()?;
@@ -74,22 +91,30 @@ impl<'a> Inputs<'a> {
             let surroundings = observed.surroundings.get()?;
             Ok::<_, &str>((releases, rollbacks, surroundings))
         })();
-        let old = self.record.map(|record| &record.status);
         let (releases, rollbacks, surroundings) = match facts {
             Ok(facts) => facts,
             Err(why) => {
-                let draft = Draft { unknown: Some(why.to_owned()), ..Draft::default() };
-                let (workload, settings) = (self.workload, self.settings);
-                let status = status::without_settings(&draft, workload, settings, old, self.now);
-                return Plan { status: Some(Box::new(status)), ..Plan::default() };
+                let old = self.old();
+                let status = status::unknown(why, self.workload, self.settings, old, self.now);
+                // What was being watched stays watched until more is known.
+                let pods = old.is_some_and(pods::were_watched);
+                let is_ours = self.record.is_none_or(|record| {
+                    let is_ours = record.status.instance.as_ref() == Some(&self.settings.instance);
+                    is_ours && is_about(record, self.workload)
+                });
+                let status = is_ours.then(|| Box::new(status));
+                return Plan { status, pods, ..Plan::default() };
             }
         };
         let mut pass = self.pass(wants, releases, rollbacks, surroundings);
+        pass.draft.unknown_annotations = unknown_annotations(unknown, self.settings);
         let _ = pass.run();
         let status = pass.target_status();
-        let Draft { step, wake, look, notices, is_undecided, .. } = pass.draft;
-        let status: Option<Box<TargetStatus>> = (!is_undecided).then(|| Box::new(status));
-        Plan { step, status, wake, look, notices }
+        let pods = pass.needs_pods();
+        let Draft { step, wake, look, notices, is_undecided, is_anothers, .. } = pass.draft;
+        let has_status = !is_undecided && !is_anothers;
+        let status: Option<Box<TargetStatus>> = has_status.then(|| Box::new(status));
+        Plan { step, status, wake, look, notices, pods }
     }
 
     fn pass<'b>(
@@ -148,30 +173,79 @@ impl Pass<'_> {
         self.answer_change()?;
         self.roll_back()?;
         self.answer_failure()?;
+        self.mind_failed_rollback();
         self.first_sight()?;
         self.restore()?;
+        self.mind_gitops();
+        self.wait_for_others();
         self.move_forward()?;
         self.cull()
     }
 
     fn who_may_act(&mut self) -> Flow {
-        let other = self.record.and_then(|record| record.status.instance.as_deref());
-        if let Some(other) = other.filter(|other| *other != self.settings.instance) {
-            let is_held = self.surroundings.held_leases.iter().any(|lease| lease == other);
-            let is_adopted = matches!(
-                &self.wants.adopt,
-                Some(Adopt::Instance { lease }) if lease == other
+        let is_adopted = |other: &str| matches!(&self.wants.adopt, Some(Adopt::Instance { lease }) if lease == other);
+        // Where the record is another's, only an event can say so: two that write one status
+        // would never come to rest.
+        let other = other_operator(self.record, self.surroundings, self.settings);
+        if let Some(other) = other.filter(|other| !is_adopted(other)) {
+            self.draft.is_anothers = true;
+            let target = &self.wants.target;
+            let key = self.settings.prefix.key(TargetAnnotation::Adopt);
+            let message = format!(
+                "the operator {other} follows the target {target}; to take it over: {key}: \
+                 instance={other}"
             );
-            if is_held && !is_adopted {
-                let message = format!("the operator {other} follows this target");
-                return self.draft.stall(StalledReason::AnotherOperator, message);
-            }
-            self.draft.tell(false, "TakenOver", format!("taken over from the operator {other}"));
+            return self.draft.refuse(StalledReason::AnotherOperator, message);
         }
         if let Some(older) = &self.surroundings.duplicate_of {
-            let message = format!("{older} has the target {} and is older", self.wants.target);
-            return self.draft.stall(StalledReason::DuplicateTarget, message);
+            self.draft.is_anothers = true;
+            let key = self.settings.prefix.key(TargetAnnotation::Target);
+            let message = format!(
+                "{older} has the target {} and is older; to follow this one too: another {key}",
+                self.wants.target
+            );
+            return self.draft.refuse(StalledReason::DuplicateTarget, message);
+        }
+        let instance = self.record.and_then(|record| record.status.instance.as_ref());
+        if instance != Some(&self.settings.instance) {
+            if let Some(other) = instance {
+                self.draft.tell(
+                    false,
+                    "TakenOver",
+                    format!("taken over from the operator {other}"),
+                );
+            }
+            // Nothing is done before it is written down whose target this is.
+            self.draft.claims = true;
+            self.draft.wake_soon(self.now);
+            return Flow::Break(());
         }
         Flow::Continue(())
     }
+}
+
+/// The other operator that follows this target and is alive.
+fn other_operator<'a>(
+    record: Option<&'a TargetRecord>,
+    surroundings: &Surroundings,
+    settings: &Settings,
+) -> Option<&'a str> {
+    let other = record?.status.instance.as_deref()?;
+    let is_held = surroundings.held_leases.iter().any(|lease| lease == other);
+    (other != settings.instance && is_held).then_some(other)
+}
+
+/// Says which annotations under the prefix mean nothing, and which ones may be meant.
+fn unknown_annotations(names: &[String], settings: &Settings) -> Option<String> {
+    let say = |name: &String| {
+        let key = format!("{}/{name}", settings.prefix);
+        match nearest(name) {
+            Some(known) => {
+                format!("{key} is no annotation of Belay; is {} meant?", settings.prefix.key(known))
+            }
+            None => format!("{key} is no annotation of Belay"),
+        }
+    };
+    let texts: Vec<_> = names.iter().map(say).collect();
+    (!texts.is_empty()).then(|| texts.join("; "))
 }

@@ -51,9 +51,16 @@ impl<'a> Pass<'a> {
             until,
             count: count.max(1),
             ordinal,
-            allowed: old.and_then(|old| old.allowed),
+            allowed: old.and_then(|old| old.allowed).or_else(|| self.used_up(from, ordinal)),
         };
         write_block(from, &block)
+    }
+
+    /// The use of `allow` by an activation that was not blocked when it began: the breaker was in
+    /// its way alone.
+    fn used_up(&self, from: &Release, ordinal: i64) -> Option<Allowed> {
+        let allow = self.wants.allow.as_deref().filter(|allow| self.is_called(from, allow))?;
+        Some(Allowed { value: allow.to_owned(), ordinal })
     }
 
     /// A Release whose present activation failed is refused from now on.
@@ -67,11 +74,7 @@ impl<'a> Pass<'a> {
         if self.block(active).is_some_and(|block| block.ordinal == open.ordinal) {
             return Flow::Continue(());
         }
-        let reason = if is_outside_cause(active) {
-            BlockedReason::BlockedTemporarily
-        } else {
-            BlockedReason::RolloutFailed
-        };
+        let reason = reason_of_failure(active);
         let step = self.block_step(active, None, reason, open.ordinal);
         self.draft.step(step)
     }
@@ -86,6 +89,17 @@ impl<'a> Pass<'a> {
             {
                 let block = Block { allowed: None, ..block.clone() };
                 let step = write_block(release, &block);
+                return self.draft.step(step);
+            }
+            // A block that was written while GitHub was not known lacks times, and what has no version
+            // could not be compared with it: nothing newer would ever be free.
+            let known = Block {
+                from: self.completed(&block.from),
+                to: block.to.as_ref().map(|to| self.completed(to)),
+                ..block.clone()
+            };
+            if known != block {
+                let step = write_block(release, &known);
                 return self.draft.step(step);
             }
             let (status, reason) = if block.counts_at(self.now) {
@@ -155,8 +169,17 @@ impl<'a> Pass<'a> {
     }
 }
 
+/// Why a Release that failed is refused.
+pub(super) fn reason_of_failure(release: &Release) -> BlockedReason {
+    if is_outside_cause(release) {
+        BlockedReason::BlockedTemporarily
+    } else {
+        BlockedReason::RolloutFailed
+    }
+}
+
 /// Whether a Release failed for a cause outside itself, by the condition that says why.
-pub(super) fn is_outside_cause(release: &Release) -> bool {
+fn is_outside_cause(release: &Release) -> bool {
     let conditions = release.status.as_ref().map(|status| status.conditions.as_slice());
     let conditions = conditions.unwrap_or_default();
     let healthy = belay_api::NamedValue::as_str(ReleaseCondition::Healthy);

@@ -1,10 +1,12 @@
 //! Removing what is no longer kept (the operator specification, sections 7 and 9).
 
-use belay_api::{Release, gates::Verdict, reasons::Note};
+use belay_api::{Release, reasons::Note};
 
 use super::{
     Flow, Step,
-    view::{Pass, activations, is_same, last_activation, name, precondition, rollback_name},
+    failure::is_counted,
+    resolve::was_healthy,
+    view::{Pass, is_same, last_activation, name, precondition, rollback_name},
 };
 
 const RELEASES: usize = 30;
@@ -28,10 +30,12 @@ impl<'a> Pass<'a> {
                 one.status.as_ref().is_some_and(belay_api::rollback::RollbackStatus::is_terminal)
             })
             .collect();
-        // What the breaker counts, and what tells how the active Release came, is young enough.
+        // What the breaker counts stays, and what tells how the active Release came.
+        let may_go = |one: &&&belay_api::Rollback| {
+            !is_counted(one, self.now) && !self.explains_active(rollback_name(one))
+        };
         if ended.len() > ROLLBACKS
-            && let Some(oldest) = ended.first()
-            && !self.explains_active(rollback_name(oldest))
+            && let Some(oldest) = ended.iter().find(may_go)
         {
             let step = Step::DeleteRollback {
                 name: rollback_name(oldest).to_owned(),
@@ -78,11 +82,7 @@ impl<'a> Pass<'a> {
             .releases
             .iter()
             .copied()
-            .filter(|release| {
-                activations(release).iter().any(|one| {
-                    one.verdict.as_ref().and_then(belay_api::Open::known) == Some(Verdict::Healthy)
-                })
-            })
+            .filter(|release| was_healthy(release))
             .max_by_key(|release| last_activation(release).map(|last| last.start_time.0));
         let is_kept = |release: &Release| {
             self.active.is_some_and(|active| is_same(active, release))

@@ -5,7 +5,7 @@ use belay_api::{
     annotations::OnFailure,
     conditions::find,
     gates::Verdict,
-    reasons::{ActiveReason, StalledReason},
+    reasons::{ActiveReason, StalledReason, SucceededReason},
     rollback::InitiatorType,
     values::parse,
 };
@@ -16,7 +16,7 @@ use super::{
     resolve::Resolved,
     view::{Pass, last_activation, name, open_activation, rollback_name, tag},
 };
-use crate::time;
+use crate::{judge::RolloutState, time};
 
 const DAY: SignedDuration = SignedDuration::from_hours(24);
 /// After so many system Rollbacks within a day no forward move starts.
@@ -57,7 +57,7 @@ impl Pass<'_> {
         let message = open.message.clone().unwrap_or_default();
         if self.came_by_rollback(active) {
             let message = format!("the Rollback to {} failed: {message}", tag(active));
-            self.draft.stalled = Some((StalledReason::RollbackFailed, message));
+            self.draft.stalled.get_or_insert((StalledReason::RollbackFailed, message));
             return Flow::Continue(());
         }
         let wanted = self.system_rollback_name(active, open.ordinal);
@@ -66,7 +66,7 @@ impl Pass<'_> {
             // It has ended, or the pass would not have come here, and the Release is still active.
             let reason = existing.status.as_ref().and_then(|status| status.message.clone());
             let message = format!("{message}; {}", reason.unwrap_or_default());
-            self.draft.stalled = Some((StalledReason::RollbackFailed, message));
+            self.draft.stalled.get_or_insert((StalledReason::RollbackFailed, message));
             return Flow::Continue(());
         }
         let is_ours = !Self::is_written_by_other(active);
@@ -81,8 +81,37 @@ impl Pass<'_> {
         } else {
             format!("{} failed and stays in place: {message}", tag(active))
         };
-        self.draft.stalled = Some((StalledReason::Broken, message));
+        self.draft.stalled.get_or_insert((StalledReason::Broken, message));
         Flow::Continue(())
+    }
+
+    /// A Rollback that failed is said as long as nothing has moved since.
+    pub(super) fn mind_failed_rollback(&mut self) {
+        let ended = |rollback: &&&Rollback| {
+            let status = rollback.status.as_ref()?;
+            let was_tried = status.attempt_count.is_some() && status.is_terminal();
+            Some(status.completion_time.as_ref().filter(|_| was_tried)?.0)
+        };
+        let last = self.rollbacks.iter().filter(|one| ended(one).is_some()).max_by_key(ended);
+        let Some((last, at)) = last.and_then(|last| Some((*last, ended(&last)?))) else { return };
+        let Some(status) = &last.status else { return };
+        let has_failed = find(&status.conditions, "Succeeded").is_some_and(|condition| {
+            matches!(
+                parse::<SucceededReason>(&condition.reason),
+                Ok(SucceededReason::DeploymentFailed | SucceededReason::DeadlineExceeded)
+            )
+        });
+        let has_moved = self
+            .releases
+            .iter()
+            .any(|one| last_activation(one).is_some_and(|last| last.start_time.0 > at));
+        let to = status.to_release_ref.as_ref().map(|to| to.name.as_str());
+        let is_there = self.state == Some(RolloutState::Healthy) && self.active.map(name) == to;
+        if has_failed && !has_moved && !is_there {
+            let message = status.message.clone().unwrap_or_default();
+            let message = format!("the Rollback {} failed: {message}", rollback_name(last));
+            self.draft.stalled.get_or_insert((StalledReason::RollbackFailed, message));
+        }
     }
 
     /// Until when the breaker keeps forward moves back.
@@ -90,18 +119,25 @@ impl Pass<'_> {
         let mut times: Vec<Timestamp> = self
             .rollbacks
             .iter()
-            .filter(|rollback| is_system(rollback))
-            .filter_map(|rollback| {
-                let status = rollback.status.as_ref()?;
-                status.attempt_count?;
-                Some(status.start_time.as_ref()?.0)
-            })
+            .filter_map(|rollback| counts_for_breaker(rollback))
             .filter(|started| time::plus(*started, DAY) > self.now)
             .collect();
         times.sort_unstable();
         let older = times.len().checked_sub(BREAKER)?;
         times.get(older).map(|started| time::plus(*started, DAY))
     }
+}
+
+/// When a Rollback that the breaker counts began.
+fn counts_for_breaker(rollback: &Rollback) -> Option<Timestamp> {
+    let status = rollback.status.as_ref().filter(|_| is_system(rollback))?;
+    status.attempt_count?;
+    Some(status.start_time.as_ref()?.0)
+}
+
+/// Whether the breaker still counts it.
+pub(super) fn is_counted(rollback: &Rollback, now: Timestamp) -> bool {
+    counts_for_breaker(rollback).is_some_and(|began| time::plus(began, DAY) > now)
 }
 
 pub(super) fn is_system(rollback: &Rollback) -> bool {

@@ -25,7 +25,7 @@ use crate::{
 
 impl<'a> Pass<'a> {
     /// Whether any Release was active since this workload was made.
-    fn is_known(&self) -> bool {
+    pub(super) fn is_known(&self) -> bool {
         self.releases.iter().any(|release| {
             activations(release).iter().any(|one| one.start_time.0 >= self.workload.created)
         })
@@ -59,10 +59,12 @@ impl<'a> Pass<'a> {
                 return Flow::Continue(());
             }
             self.frozen = true;
+            self.draft.awaits_pods = self.workload.rollout.wanted != 0;
             self.draft.busy(ProgressingReason::FirstSight, "its own rollout is under way");
             self.draft.wake(deadline);
             return Flow::Continue(());
         }
+        self.draft.awaits_pods = !matches!(judgement.state, RolloutState::ScaledToZero);
         // Without GitHub's list the baseline could get the name of an image tag.
         if !matches!(self.forge(), Some(Forge::Found { .. })) {
             return Flow::Continue(());
@@ -166,7 +168,9 @@ impl<'a> Pass<'a> {
         if self.frozen || self.wants.hold.is_some() || self.pending().next().is_some() {
             return Flow::Continue(());
         }
-        if matches!(self.state, Some(RolloutState::Rolling { .. } | RolloutState::Paused) | None) {
+        let is_under_way =
+            matches!(self.state, Some(RolloutState::Rolling { .. } | RolloutState::Paused) | None);
+        if is_under_way || self.workload.rollout.paused {
             return Flow::Continue(());
         }
         self.draft.busy(ProgressingReason::Restoring, format!("to {}", tag(good)));

@@ -15,7 +15,7 @@ use super::{
     view::{NOBODY, Pass, last_activation, name, tag},
 };
 use crate::{
-    annotations::Hold,
+    annotations::{ContainerName, Hold},
     image::ImageRef,
     selection::{GithubReleases, Running, RunningVersion},
     time,
@@ -40,6 +40,7 @@ impl<'a> Pass<'a> {
             // A Rollback is the later word, and refuses what it leaves itself.
             return Flow::Continue(());
         }
+        self.block_lost_failure(&lost)?;
         if let Some(manager) = self.gitops() {
             self.frozen = true;
             let message = format!("{manager} owns the image and would put its own back");
@@ -47,7 +48,7 @@ impl<'a> Pass<'a> {
             return Flow::Continue(());
         }
         let others = self.others();
-        let person = others.iter().find(|one| !self.is_taken_over(&one.manager));
+        let person = others.iter().find(|one| !self.is_taken_over(one));
         match (person, others.first()) {
             (None, Some(first)) => {
                 let manager = first.manager.clone();
@@ -58,6 +59,19 @@ impl<'a> Pass<'a> {
                 self.answer_person(&lost, &manager)
             }
         }
+    }
+
+    /// What failed is refused, even if its image was changed before that was written down.
+    fn block_lost_failure(&mut self, lost: &Lost<'a>) -> Flow {
+        let verdict = lost.last.verdict.as_ref().and_then(belay_api::Open::known);
+        let is_noted =
+            self.block(lost.release).is_some_and(|block| block.ordinal == lost.last.ordinal);
+        if verdict != Some(Verdict::Failed) || is_noted {
+            return Flow::Continue(());
+        }
+        let reason = super::blocks::reason_of_failure(lost.release);
+        let step = self.block_step(lost.release, None, reason, lost.last.ordinal);
+        self.draft.step(step)
     }
 
     fn lost(&self) -> Option<Lost<'a>> {
@@ -78,6 +92,10 @@ impl<'a> Pass<'a> {
         {
             return self.block_lost(lost, tag(active), BlockedReason::RolledBackByHelm);
         }
+        if self.is_ahead(lost) {
+            // To take it back would be a step down without a Rollback.
+            return Flow::Continue(());
+        }
         if self.is_blocked(lost.release) {
             // What was lost is not wanted back.
             return Flow::Continue(());
@@ -86,6 +104,18 @@ impl<'a> Pass<'a> {
         let image = super::rollback::image_of(lost.release);
         self.draft.wanted = image.map(|image| (image, Some(name(lost.release).to_owned())));
         self.put_back(lost, manager)
+    }
+
+    /// Whether what a tool put in place is above what was lost, and nothing speaks against it.
+    fn is_ahead(&self, lost: &Lost<'_>) -> bool {
+        let (tag, rank) = match self.active {
+            Some(active) => (tag(active).to_owned(), self.rank(active)),
+            None => self.live_version(),
+        };
+        let is_refused = self.blocks().iter().any(|block| {
+            block.counts_at(self.now) && block.covers(&tag, &rank, &self.wants.tag_pattern)
+        });
+        rank.is_above(&self.rank(lost.release)) && !is_refused
     }
 
     /// Whether going back from a Release by `helm rollback` is meant: it is not healthy, or not for
@@ -122,7 +152,7 @@ impl<'a> Pass<'a> {
             self.draft.tell(true, "ImageReverted", &*message);
             self.draft.revert = Some((manager.to_owned(), live));
             self.draft.busy(ProgressingReason::ImageReverted, message);
-            self.draft.wake(self.now);
+            self.draft.wake_soon(self.now);
             return Flow::Continue(());
         };
         self.draft.busy(ProgressingReason::ImageReverted, message);
@@ -162,7 +192,7 @@ impl<'a> Pass<'a> {
             return Flow::Continue(());
         }
         self.frozen = true;
-        let live = self.live_image();
+        let live = self.image_of_holder(manager);
         let target = &self.wants.target;
         let key = self.settings.prefix.key(TargetAnnotation::Adopt);
         let message = format!(
@@ -171,6 +201,16 @@ impl<'a> Pass<'a> {
         );
         self.draft.stalled = Some((StalledReason::ChangedByPerson, message));
         Flow::Continue(())
+    }
+
+    /// The image that a manager put in place: of the first followed container that it owns.
+    fn image_of_holder(&self, manager: &str) -> &'a str {
+        let owns = |name: &&ContainerName| {
+            let owners = self.workload.container(name).map(|one| one.held_by.as_slice());
+            owners.unwrap_or_default().iter().any(|one| one.manager == manager)
+        };
+        let owned = self.wants.containers.iter().find(owns);
+        owned.map_or_else(|| self.live_image(), |name| self.live(name))
     }
 
     /// Refuses what was lost, and all between, unless that is written already.

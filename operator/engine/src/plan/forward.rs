@@ -2,7 +2,7 @@
 
 use belay_api::{
     Release,
-    annotations::ImageCheck,
+    annotations::{ImageCheck, TargetAnnotation},
     gates::{Gate, WaitReason},
     reasons::{HeldReason, Note, StalledReason},
     release::{ContainerImage, ReleaseStatus},
@@ -20,6 +20,7 @@ use crate::{
     judge::RolloutState,
     observed::Forge,
     selection::{Candidate, Context, GithubReleases, Running, Selection, select},
+    text,
 };
 
 impl Pass<'_> {
@@ -46,6 +47,10 @@ impl Pass<'_> {
     /// In mode `observe`: what would be done, and nothing written.
     pub(super) fn only_report(&mut self) -> Flow {
         if let Some(selection) = self.selection() {
+            let chosen = selection.chosen().map(|one| one.image_tag.clone());
+            if let (Some(tag), Ok(repository)) = (chosen, self.repository()) {
+                self.draft.wanted = Some((repository.with_tag(&tag), None));
+            }
             self.show(selection);
         }
         Flow::Break(())
@@ -66,8 +71,7 @@ impl Pass<'_> {
                     let message = "GitHub is asked without a token";
                     self.draft.note(Note::Unauthenticated, message);
                 }
-                let lists = self.wants.range.is_some() || self.wants.lists_releases;
-                if releases.truncated && lists {
+                if releases.truncated && self.wants.lists_all() {
                     let message = "the repository has more releases than are read";
                     self.draft.note(Note::ListTruncated, message);
                 }
@@ -152,6 +156,7 @@ impl Pass<'_> {
         let choice = selection.choice;
         let overdue = selection.overdue.clone();
         let cannot_compare = selection.cannot_compare;
+        self.record_late(&selection.candidates)?;
         self.show(selection);
         if let Some(index) = cannot_compare.filter(|_| choice.is_none() && !self.frozen) {
             let message = self.settle_comparison(index);
@@ -192,7 +197,7 @@ impl Pass<'_> {
             format!(
                 "{tag} cannot be compared with {live}; to follow versions: kubectl annotate -n \
              {namespace} deployment/{name} {}='>={version}'",
-                self.settings.prefix.key(belay_api::annotations::TargetAnnotation::Range)
+                self.settings.prefix.key(TargetAnnotation::Range)
             )
         } else {
             let image_tag = candidate.map(|one| one.image_tag.clone()).unwrap_or_default();
@@ -212,8 +217,7 @@ impl Pass<'_> {
     pub(super) fn gate(&mut self, index: usize, gate: Gate, message: impl Into<String>) -> Flow {
         if let Some(candidate) = self.draft.candidates.get_mut(index) {
             candidate.gate = Some(gate);
-            candidate.message =
-                belay_api::limits::clip(&message.into(), belay_api::limits::ITEM_MESSAGE);
+            candidate.message = text::clipped(message.into(), belay_api::limits::ITEM_MESSAGE);
         }
         Flow::Continue(())
     }
@@ -236,13 +240,22 @@ impl Pass<'_> {
         if self.workload.rollout.paused {
             return Some((Gate::InFlight, "the workload is paused".to_owned()));
         }
+        if let Some(message) = &self.draft.others_rollout {
+            return Some((Gate::InFlight, message.clone()));
+        }
         let allow = self.allowed();
         let is_allowed =
             allow.is_some_and(|allow| allow == candidate.tag || allow == candidate.image_tag);
         if let Some(until) = self.breaker().filter(|_| !is_allowed) {
             self.draft.wait(WaitReason::BreakerOpen, until);
             let message = "two moves were taken back within 24 hours".to_owned();
-            self.draft.stalled.get_or_insert((StalledReason::BreakerOpen, message.clone()));
+            let (target, tag) = (&self.wants.target, &candidate.tag);
+            let key = self.settings.prefix.key(TargetAnnotation::Allow);
+            let way_out = format!(
+                "{message}; to try {tag} all the same: kubectl release resume {target} --allow \
+                 {tag} (it writes {key}: {tag})"
+            );
+            self.draft.stalled.get_or_insert((StalledReason::BreakerOpen, way_out));
             return Some((Gate::Blocked, message));
         }
         if !is_allowed && self.surroundings.failed_elsewhere.contains(&candidate.tag) {
@@ -302,6 +315,9 @@ impl Pass<'_> {
             _ => image,
         };
         let Some(release) = self.release(&wanted) else {
+            if !self.settings.intent_first {
+                return self.apply_first(&wanted, &asked);
+            }
             let origin =
                 Origin { id: &candidate.tag, source: self.wants.repo.as_str(), kind: "github" };
             self.draft.wanted = Some((asked, Some(wanted.clone())));

@@ -4,7 +4,7 @@ use belay_api::{
     Release, Rollback, Signature,
     conditions::{ConditionStatus, ReleaseState, State, find},
     limits,
-    names::release_name,
+    names::{ShortHash, release_name, rollback_name},
     reasons::{HealthyReason, ReleaseReadyReason},
     release::{
         ReleaseConfig, ReleaseFields, ReleaseStatus, Revision, RevisionMetadata, WorkloadRef,
@@ -13,6 +13,8 @@ use belay_api::{
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta, Time};
+
+use crate::image::ImageRef;
 
 use super::{
     Step,
@@ -82,7 +84,8 @@ impl Pass<'_> {
         release_name(&self.wants.target, &self.signature(id))
     }
 
-    pub(super) fn new_release(&self, origin: &Origin<'_>) -> Step {
+    pub(super) fn new_release(&mut self, origin: &Origin<'_>) -> Step {
+        self.tell_of_mirror();
         let github = self.github_release(origin.id);
         let metadata = github.map(|release| RevisionMetadata {
             author: release.author.as_deref().map(|text| limits::clip(text, limits::PRINCIPAL)),
@@ -115,6 +118,20 @@ impl Pass<'_> {
         }))
     }
 
+    /// A live image on another host than the one asked for is accepted, and said so with each
+    /// Release that is made.
+    fn tell_of_mirror(&mut self) {
+        let live = self.live_image();
+        let Ok(parsed) = live.parse::<ImageRef>() else { return };
+        if let Ok(wanted) = self.repository()
+            && wanted.host() != parsed.repository().host()
+        {
+            let message =
+                format!("{live} is live, on another host than {wanted}: taken as a mirror");
+            self.draft.tell(false, "MirrorHost", message);
+        }
+    }
+
     /// The Rollback that answers the failure of an activation: its name follows from both, so that
     /// one activation has at most one.
     pub(super) fn new_rollback(&self, from: &Release, ordinal: i64, reason: &str) -> Step {
@@ -145,19 +162,13 @@ impl Pass<'_> {
     }
 
     pub(super) fn system_rollback_name(&self, from: &Release, ordinal: i64) -> String {
-        let target = self.wants.target.as_str();
-        let signature = self.signature(super::view::tag(from));
-        let hash = name(from)
-            .strip_prefix(target)
-            .and_then(|rest| rest.strip_prefix('-'))
-            .unwrap_or(signature.as_str());
-        let head = if target.len() > limits::ROLLBACK_TARGET {
-            let cut = target[..limits::ROLLBACK_TARGET].trim_end_matches(['.', '-']);
-            format!("{cut}-{}", Signature::of(target, []).short())
-        } else {
-            target.to_owned()
-        };
-        format!("{head}-{hash}-failed-{ordinal}")
+        let target = &self.wants.target;
+        let hash = ShortHash::of_release(target, name(from))
+            .unwrap_or_else(|_| self.signature(super::view::tag(from)).short());
+        // Both kinds of Rollback begin alike: with the target, cut where it is too long.
+        let of_a_person = rollback_name(target, &hash, &hash, None);
+        let head = of_a_person.strip_suffix(&format!("-to-{hash}")).unwrap_or(&of_a_person);
+        format!("{head}-failed-{ordinal}")
     }
 }
 

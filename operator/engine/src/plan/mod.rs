@@ -14,7 +14,10 @@ mod failure;
 mod first;
 mod foreign;
 mod forward;
+mod late;
 mod make;
+mod others;
+mod pods;
 mod record;
 mod registry;
 mod resolve;
@@ -47,6 +50,10 @@ pub struct Plan {
     pub look: Vec<Look>,
     /// Events, to be sent once the step was accepted.
     pub notices: Vec<Notice>,
+    /// Whether the workload's pods must be watched until a plan says otherwise: a rollout or a
+    /// Rollback is under way, or this step begins one.
+    #[serde(default)]
+    pub pods: bool,
 }
 
 /// Something to read that a pass does not read by itself.

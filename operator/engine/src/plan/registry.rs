@@ -53,6 +53,21 @@ impl Pass<'_> {
             .collect()
     }
 
+    /// Since when the registry keeps a candidate back, by our own status.
+    fn gated_since(&self, tag: &str) -> Option<Timestamp> {
+        let candidates = &self.record?.status.candidates;
+        let candidate = candidates.iter().find(|one| one.tag == tag)?;
+        let gate = candidate.gate.as_ref().and_then(belay_api::Open::known)?;
+        let is_registrys = matches!(
+            gate,
+            Gate::WaitingForImage
+                | Gate::RegistryUnavailable
+                | Gate::RegistryDenied
+                | Gate::PlatformMissing
+        );
+        Some(candidate.since.as_ref().filter(|_| is_registrys)?.0)
+    }
+
     /// The registry's answer about an image; asks for it if it is not there or too old.
     pub(super) fn answer(
         &mut self,
@@ -95,8 +110,8 @@ impl Pass<'_> {
         image: &str,
     ) -> ControlFlow<(), Checked> {
         use ControlFlow::{Break, Continue};
-        let since = self.missing().get(&candidate.tag).map(|missing| missing.since);
-        let Some(answer) = self.answer(image, since) else {
+        let since = self.gated_since(&candidate.tag).unwrap_or(self.now);
+        let Some(answer) = self.answer(image, Some(since)) else {
             // Nothing else can be decided before the registry was asked.
             self.draft.is_undecided = true;
             return Break(());

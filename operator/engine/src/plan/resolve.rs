@@ -1,11 +1,12 @@
 //! Where a Rollback goes (the operator specification, section 7).
 
-use belay_api::{Release, gates::Verdict, reasons::Rejection};
+use belay_api::{Duration, Release, gates::Verdict, reasons::Rejection};
 
 use super::view::{Pass, activations, image_for, images, is_same, last_activation, name};
 use crate::{
-    image::ImageRef,
+    image::{ImageRef, Repository},
     observed::{Fact, ImageAnswer},
+    time,
 };
 
 /// Where a Rollback goes.
@@ -112,17 +113,27 @@ impl<'a> Pass<'a> {
 
     /// Whether a Release's images are of the repository that this target is about.
     pub(super) fn is_of_our_repository(&self, release: &Release) -> bool {
-        let parse = |text: &str| text.parse::<ImageRef>().ok();
-        let ours = self
-            .wants
-            .image
-            .clone()
-            .or_else(|| parse(self.live_image()).map(|image| image.repository().clone()));
-        let Some(ours) = ours else { return false };
         !images(release).is_empty()
-            && images(release).iter().all(|image| {
-                parse(&image.asked).is_some_and(|one| one.repository().is_mirror_of(&ours))
-            })
+            && images(release).iter().all(|image| self.is_of_repository(&image.asked))
+    }
+
+    /// Whether an image is of the repository that this target is about.
+    pub(super) fn is_of_repository(&self, image: &str) -> bool {
+        let parse = |text: &str| text.parse::<ImageRef>().ok();
+        let is_ours = |ours: &Repository| {
+            parse(image).is_some_and(|image| image.repository().is_mirror_of(ours))
+        };
+        match &self.wants.image {
+            Some(ours) => is_ours(ours),
+            None => parse(self.live_image()).is_some_and(|live| is_ours(live.repository())),
+        }
+    }
+
+    /// What the registry said about an image, unless that is long ago.
+    fn fresh(&self, image: &str) -> Option<&'a Fact<ImageAnswer>> {
+        let window = self.settings.windows.image_answer.max(Duration::from_secs(1));
+        let answers = &self.observed.images;
+        answers.get(image).filter(|answer| self.now < time::after(answer.read(), window))
     }
 
     /// Looks at the image before an automatic Rollback goes there. An outage never stops one.
@@ -132,7 +143,7 @@ impl<'a> Pass<'a> {
         if self.wants.image_check == belay_api::annotations::ImageCheck::Skip {
             return Recheck::AsItWas;
         }
-        let Some(answer) = self.observed.images.get(&image.asked) else {
+        let Some(answer) = self.fresh(&image.asked) else {
             return Recheck::Ask(image.asked.clone());
         };
         let digest = match answer.value() {
@@ -146,7 +157,7 @@ impl<'a> Pass<'a> {
         }
         let Ok(parsed) = image.asked.parse::<ImageRef>() else { return Recheck::AsItWas };
         let pinned = format!("{}@{healthy}", parsed.repository());
-        match self.observed.images.get(&pinned).map(Fact::value) {
+        match self.fresh(&pinned).map(Fact::value) {
             None => Recheck::Ask(pinned),
             Some(Some(ImageAnswer::Missing)) => Recheck::Gone,
             Some(_) => Recheck::ByDigest(pinned),
@@ -155,7 +166,7 @@ impl<'a> Pass<'a> {
 }
 
 /// Whether the last finished activation was judged healthy.
-fn was_healthy(release: &Release) -> bool {
+pub(super) fn was_healthy(release: &Release) -> bool {
     activations(release)
         .iter()
         .rev()

@@ -88,6 +88,7 @@ impl<'a> Pass<'a> {
             .or_else(|| pending.iter().copied().find(started))
             .or_else(|| pending.first().copied());
         let Some(current) = current else { return Flow::Continue(()) };
+        self.draft.awaits_pods = self.workload.rollout.wanted != 0;
         self.drive(current)
     }
 
@@ -246,8 +247,20 @@ impl<'a> Pass<'a> {
             return self.count_attempt(rollback, 1);
         }
         let pinned = match is_system(rollback).then(|| self.recheck(to)) {
+            None | Some(Recheck::AsItWas) => None,
             Some(Recheck::ByDigest(image)) => Some(image),
-            _ => None,
+            Some(Recheck::Ask(image)) => {
+                // The answer was lost since, and the tag may name another image by now.
+                self.draft.look.push(Look::Image(image));
+                self.draft.is_undecided = true;
+                return Flow::Break(());
+            }
+            Some(Recheck::Gone) => {
+                let message =
+                    format!("the registry does not have the image of {} any more", tag(to));
+                let step = self.end(rollback, &End::failed(message));
+                return self.draft.step(step);
+            }
         };
         let images = self.images_of(to, pinned.as_deref());
         let created = rollback.metadata.creation_timestamp.as_ref().map(|time| time.0);
@@ -270,7 +283,7 @@ impl<'a> Pass<'a> {
                 let step = self.end(rollback, &End::failed(message));
                 self.draft.step(step)
             }
-            Err(NotNow::Denied { message, .. }) => {
+            Err(NotNow::Repository(message) | NotNow::Denied { message, .. }) => {
                 let step = self.end(rollback, &End::failed(message));
                 self.draft.step(step)
             }

@@ -19,23 +19,63 @@ use crate::{
     judge::RolloutState,
     observed::{Forge, WorkloadFacts},
     settings::Settings,
+    text,
 };
 
-/// The status where the settings of the target, or other objects, could not be read.
-pub(super) fn without_settings(
-    draft: &Draft,
+/// The status where the annotations of the target cannot be followed.
+pub(super) fn invalid(
+    problems: String,
     workload: &WorkloadFacts,
     settings: &Settings,
     old: Option<&TargetStatus>,
     now: Timestamp,
 ) -> TargetStatus {
-    let mut status = old.cloned().unwrap_or_default();
-    status.annotation_prefix = Some(settings.prefix.as_str().to_owned());
-    status.workload = Some(workload_of(workload));
+    let mut draft = Draft::default();
+    let _ = draft.stall(StalledReason::InvalidConfig, problems);
+    let mut status = about(workload, settings, old);
     status.waiting = None;
-    status.conditions = conditions(draft, None, old, now);
+    status.conditions = conditions(&draft, None, old, now);
     status
 }
+
+/// The status where other objects could not be read: all stays as it was, but for `Ready`.
+pub(super) fn unknown(
+    why: &str,
+    workload: &WorkloadFacts,
+    settings: &Settings,
+    old: Option<&TargetStatus>,
+    now: Timestamp,
+) -> TargetStatus {
+    let draft = Draft { unknown: Some(why.to_owned()), ..Draft::default() };
+    let mut status = about(workload, settings, old);
+    let mut new = conditions(&draft, None, old, now);
+    for condition in std::mem::take(&mut status.conditions) {
+        match new.iter_mut().find(|one| one.type_ == condition.type_) {
+            Some(one) if one.type_ != READY => *one = condition,
+            Some(_) => {}
+            None => new.push(condition),
+        }
+    }
+    status.conditions = new;
+    status
+}
+
+/// The last status, as one that this operator writes about this workload.
+fn about(
+    workload: &WorkloadFacts,
+    settings: &Settings,
+    old: Option<&TargetStatus>,
+) -> TargetStatus {
+    let mut status = old.cloned().unwrap_or_default();
+    status.instance = Some(settings.instance.clone());
+    status.annotation_prefix = Some(settings.prefix.as_str().to_owned());
+    status.workload = Some(workload_of(workload));
+    status
+}
+
+const READY: &str = "Ready";
+/// A note on annotations under the prefix that mean nothing.
+const UNKNOWN_ANNOTATION: &str = "UnknownAnnotation";
 
 fn workload_of(workload: &WorkloadFacts) -> Workload {
     Workload {
@@ -84,6 +124,16 @@ fn conditions(
         let _: &Note = note;
         all.push(note.condition(True, message, None, time.clone()));
     }
+    if let Some(message) = &draft.unknown_annotations {
+        all.push(Condition {
+            type_: UNKNOWN_ANNOTATION.to_owned(),
+            status: belay_api::NamedValue::as_str(True).to_owned(),
+            reason: UNKNOWN_ANNOTATION.to_owned(),
+            message: limits::clip(message, limits::CONDITION_MESSAGE),
+            last_transition_time: time,
+            observed_generation: None,
+        });
+    }
     if let Some(old) = old {
         carry_transition_times(&mut all, &old.conditions);
     }
@@ -93,10 +143,13 @@ fn conditions(
 impl Pass<'_> {
     pub(super) fn target_status(&mut self) -> TargetStatus {
         let old = self.record.map(|record| &record.status);
+        if let Some(old) = old.filter(|_| self.draft.claims) {
+            return about(self.workload, self.settings, Some(old));
+        }
         self.notes();
         let ready = self.ready();
         TargetStatus {
-            instance: self.instance(old),
+            instance: Some(self.settings.instance.clone()),
             annotation_prefix: Some(self.settings.prefix.as_str().to_owned()),
             workload: Some(workload_of(self.workload)),
             containers: self.wants.containers.iter().map(ToString::to_string).collect(),
@@ -115,18 +168,6 @@ impl Pass<'_> {
             forge: self.forge_status(old),
             conditions: conditions(&self.draft, Some(ready), old, self.now),
         }
-    }
-
-    fn instance(&self, old: Option<&TargetStatus>) -> Option<String> {
-        let is_anothers = self
-            .draft
-            .stalled
-            .as_ref()
-            .is_some_and(|(reason, _)| *reason == StalledReason::AnotherOperator);
-        if is_anothers {
-            return old.and_then(|old| old.instance.clone());
-        }
-        Some(self.settings.instance.clone())
     }
 
     fn notes(&mut self) {
@@ -158,6 +199,10 @@ impl Pass<'_> {
             return (Unknown, TargetReadyReason::Progressing, String::new());
         }
         let Some(active) = self.active else {
+            if self.is_known() {
+                let message = format!("no Release names {}, which runs", self.live_image());
+                return (Unknown, TargetReadyReason::Unknown, message);
+            }
             return (Unknown, TargetReadyReason::Progressing, String::new());
         };
         let tag = tag(active);
@@ -201,7 +246,7 @@ impl Pass<'_> {
             .and_then(|(active, container)| image_for(active, container)?.digest.clone());
         let written = parsed.as_ref().and_then(|image| image.digest().map(ToOwned::to_owned));
         Some(Current {
-            image: Some(limits::clip(live, limits::IMAGE)),
+            image: Some(text::clipped(live.to_owned(), limits::IMAGE)),
             tag: parsed.as_ref().and_then(|image| image.tag().map(ToOwned::to_owned)),
             digest: written.or(recorded),
             release: self
@@ -218,8 +263,12 @@ impl Pass<'_> {
             let active = self.active?;
             (images(active).first()?.asked.clone(), Some(name(active).to_owned()))
         };
+        if image.is_empty() {
+            return None;
+        }
         let parsed = image.parse::<ImageRef>().ok();
         let tag = parsed.and_then(|image| image.tag().map(ToOwned::to_owned));
+        let image = text::clipped(image, limits::IMAGE);
         let before = old.and_then(|old| old.wanted.as_ref());
         let since = before
             .filter(|before| before.image.as_ref() == Some(&image))

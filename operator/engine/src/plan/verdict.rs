@@ -1,12 +1,13 @@
 //! Judging the active Release, and writing the judgement down.
 
 use belay_api::{
-    Release,
-    conditions::{ConditionStatus, ReleaseState},
+    NamedValue, Release,
+    conditions::{ConditionStatus, ReleaseCondition, ReleaseState, TargetCondition, find},
     gates::{Verdict, WaitReason},
     limits,
     reasons::{HealthyReason, ProgressingReason, ReleaseReadyReason, RollbackRequiredReason},
     release::{Progress, ReleaseStatus},
+    values::parse,
 };
 
 use super::{
@@ -15,6 +16,8 @@ use super::{
     view::{Pass, open_activation, tag},
 };
 use crate::judge::{Facts, Failure, RolloutState, Terms, judge};
+
+const PAUSED: &str = "the workload is paused (spec.paused)";
 
 impl Pass<'_> {
     /// The workload's numbers, as those of an image of ours.
@@ -74,11 +77,14 @@ impl Pass<'_> {
         let now = self.now;
         let (healthy, ready, message) = match state {
             RolloutState::Rolling { trouble, .. } => {
-                let message = trouble.as_ref().map(|one| one.message.clone()).unwrap_or_default();
+                let message = match trouble {
+                    Some(trouble) => trouble.message.clone(),
+                    None => self.said_of_pods().map(|(_, message)| message).unwrap_or_default(),
+                };
                 ((Unknown, HealthyReason::Rolling), ReleaseReadyReason::Rolling, message)
             }
             RolloutState::Paused => {
-                let message = "the workload is paused (spec.paused)".to_owned();
+                let message = PAUSED.to_owned();
                 ((Unknown, HealthyReason::Rolling), ReleaseReadyReason::Rolling, message)
             }
             RolloutState::ScaledToZero => (
@@ -126,21 +132,48 @@ impl Pass<'_> {
         }
     }
 
+    /// What was said of the pods of this rollout, while they are not known, as for a moment after each
+    /// start: it is neither forgotten nor taken back.
+    fn said_of_pods(&self) -> Option<(ProgressingReason, String)> {
+        if self.observed.pods.value().is_some() {
+            return None;
+        }
+        let active = self.active?;
+        let conditions = &active.status.as_ref()?.conditions;
+        let said = find(conditions, NamedValue::as_str(ReleaseCondition::Healthy))?;
+        let is_rolling = parse::<HealthyReason>(&said.reason).ok() == Some(HealthyReason::Rolling);
+        if !is_rolling || said.message.is_empty() || said.message == PAUSED {
+            return None;
+        }
+        let record = self.record.map(|record| record.status.conditions.as_slice());
+        let told = find(record?, NamedValue::as_str(TargetCondition::Progressing))
+            .and_then(|told| parse::<ProgressingReason>(&told.reason).ok());
+        let reason = match told {
+            Some(
+                reason @ (ProgressingReason::ImagePullFailed | ProgressingReason::Unschedulable),
+            ) => reason,
+            _ => ProgressingReason::Rolling,
+        };
+        Some((reason, said.message.clone()))
+    }
+
     /// What the ReleaseTarget says about it.
     fn say(&mut self, state: &RolloutState) {
         match state {
             RolloutState::Rolling { trouble, deadline } => {
-                match trouble {
-                    Some(one) => self.draft.busy(one.kind.progressing_reason(), &*one.message),
-                    None => self.draft.busy(ProgressingReason::Rolling, ""),
-                }
+                let (reason, message) = match trouble {
+                    Some(one) => (one.kind.progressing_reason(), one.message.clone()),
+                    None => {
+                        self.said_of_pods().unwrap_or((ProgressingReason::Rolling, String::new()))
+                    }
+                };
+                self.draft.busy(reason, message);
                 if let Some(deadline) = deadline {
                     self.draft.waiting = Some((WaitReason::Deadline, Some(*deadline)));
                 }
             }
             RolloutState::Paused => {
-                let message = "the workload is paused (spec.paused)";
-                self.draft.busy(ProgressingReason::TargetPaused, message);
+                self.draft.busy(ProgressingReason::TargetPaused, PAUSED);
             }
             RolloutState::Baking { until } => {
                 self.draft.busy(ProgressingReason::Baking, "");

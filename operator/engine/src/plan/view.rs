@@ -8,7 +8,7 @@ use belay_api::{
     reasons::{BlockedReason, HeldReason, Note, ProgressingReason, StalledReason},
     release::{Activation, ContainerImage},
 };
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::{Flow, Look, Notice, Precondition, Step};
 use crate::{
@@ -68,6 +68,16 @@ pub(super) struct Draft {
     pub(super) revert: Option<(String, String)>,
     /// Whether a look comes first: until then nothing new is to be said.
     pub(super) is_undecided: bool,
+    /// Whether this pass only writes down who follows the target.
+    pub(super) claims: bool,
+    /// Whether the record is another's to write.
+    pub(super) is_anothers: bool,
+    /// What annotations under the prefix mean nothing.
+    pub(super) unknown_annotations: Option<String>,
+    /// A rollout that Belay did not begin, and that is waited for.
+    pub(super) others_rollout: Option<String>,
+    /// Whether something is waited for that pods show.
+    pub(super) awaits_pods: bool,
 }
 
 impl Draft {
@@ -81,12 +91,23 @@ impl Draft {
         Flow::Break(())
     }
 
+    /// Stalls, and says so by an event, where no status of ours can.
+    pub(super) fn refuse(&mut self, reason: StalledReason, message: String) -> Flow {
+        self.tell(true, belay_api::NamedValue::as_str(reason), message.clone());
+        self.stall(reason, message)
+    }
+
     pub(super) fn busy(&mut self, reason: ProgressingReason, message: impl Into<String>) {
         self.progressing = Some((reason, message.into()));
     }
 
     pub(super) fn wake(&mut self, time: Timestamp) {
         time::earlier(&mut self.wake, time);
+    }
+
+    /// Once this status is written there is more to decide. Its own event says so, mostly.
+    pub(super) fn wake_soon(&mut self, now: Timestamp) {
+        self.wake(time::plus(now, SignedDuration::from_secs(1)));
     }
 
     pub(super) fn wait(&mut self, reason: WaitReason, until: Timestamp) {
@@ -222,7 +243,9 @@ impl<'a> Pass<'a> {
         for container in &self.wants.containers {
             let Some(state) = self.workload.container(container) else { continue };
             for owner in &state.held_by {
-                let is_new = !others.iter().any(|one| one.manager == owner.manager);
+                let is_new = !others
+                    .iter()
+                    .any(|one| one.manager == owner.manager && one.applies == owner.applies);
                 if !self.is_our_entry(owner) && is_new {
                     others.push(owner);
                 }
@@ -254,6 +277,11 @@ impl<'a> Pass<'a> {
     pub(super) fn mark(&self, tag: &str) -> Mark {
         let published = self.github_release(tag).and_then(|one| one.published);
         Mark { tag: tag.to_owned(), published }
+    }
+
+    /// A mark with the time of its release, if that is known by now.
+    pub(super) fn completed(&self, mark: &Mark) -> Mark {
+        if mark.published.is_some() { mark.clone() } else { self.mark(&mark.tag) }
     }
 
     /// A Release's block. An annotation that cannot be read still refuses the Release itself.

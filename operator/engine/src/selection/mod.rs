@@ -1,6 +1,7 @@
 //! Which GitHub release should be the next Release, and what keeps every other one back (the
 //! operator specification, section 3.2).
 
+mod ask;
 mod running;
 mod select;
 
@@ -9,6 +10,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 pub use self::{
+    ask::ForgeAsk,
     running::{Running, RunningVersion},
     select::{Context, Missing, select},
 };

@@ -9,7 +9,7 @@ use super::{Candidate, GithubRelease, GithubReleases, Running, RunningVersion, S
 use crate::{
     annotations::{Hold, TargetSettings},
     block::Block,
-    time,
+    text, time,
     version::{Rank, parse_version},
 };
 
@@ -71,11 +71,11 @@ pub fn select(settings: &TargetSettings, context: &Context<'_>) -> Selection {
             selection.cannot_compare = Some(all.len());
         }
         all.push(Candidate {
-            tag: limits::clip(&ranked.release.tag, limits::TAG),
+            tag: text::clipped(ranked.release.tag.clone(), limits::TAG),
             rank: ranked.rank,
             image_tag: ranked.image_tag.unwrap_or_default(),
             gate,
-            message: limits::clip(&message, limits::ITEM_MESSAGE),
+            message: text::clipped(message, limits::ITEM_MESSAGE),
         });
     }
     shorten(&mut all, &mut selection.choice);
@@ -91,7 +91,7 @@ fn considered<'a>(
     settings: &TargetSettings,
     releases: &'a GithubReleases,
 ) -> impl Iterator<Item = &'a GithubRelease> {
-    let lists = settings.range.is_some() || settings.lists_releases;
+    let lists = settings.lists_all();
     releases
         .items
         .iter()
@@ -219,7 +219,7 @@ impl Gates<'_> {
             Some(_) => {
                 let what = running.version.as_ref().map(ToString::to_string);
                 let what = what.or_else(|| self.running.tag.clone()).unwrap_or_default();
-                Some(limits::clip(&format!("it is not above {what}, which runs"), 300))
+                Some(text::clipped(format!("it is not above {what}, which runs"), 300))
             }
             None => Some(CANNOT_COMPARE.to_owned()),
         }

@@ -12,7 +12,7 @@ pub use self::{
     order::{Rank, parse_version},
     pattern::TagPattern,
     range::Range,
-    template::TagTemplate,
+    template::{TagTemplate, possible_tags},
 };
 
 /// Text that is no pattern, template or range.

@@ -6,6 +6,8 @@ use super::{InvalidRule, MAX_RULE, text_rule};
 
 const WHAT: &str = "a tag pattern";
 const VERSION: &str = "{version}";
+/// How many optional characters are tried alone when a pattern is read backwards.
+const MAX_ALONE: usize = 4;
 
 /// A pattern over release tags: text that must be there, `x?` for a character that may be there,
 /// and `{version}` once: `v?{version}`, `web/v{version}`.
@@ -38,6 +40,33 @@ impl TagPattern {
         let (greedy, lazy) = (version(true), version(false));
         let has_digit = |text: &&str| text.starts_with(|c: char| c.is_ascii_digit());
         greedy.filter(has_digit).or(lazy).or(greedy)
+    }
+}
+
+impl TagPattern {
+    /// Tags in which this pattern finds `version`: with all characters that may be there, with
+    /// none, and with each one alone.
+    pub(super) fn tags_of(&self, version: &str) -> Vec<String> {
+        let all = || self.before.iter().chain(&self.after);
+        let optional = all().filter(|piece| piece.is_optional).count();
+        // Which of the optional characters are there.
+        let mut choices = vec![vec![true; optional], vec![false; optional]];
+        let alone = |one: usize| (0..optional).map(|other| other == one).collect();
+        choices.extend((0..optional.min(MAX_ALONE)).map(alone));
+        let tag = |choice: Vec<bool>| {
+            let mut choice = choice.into_iter();
+            let mut tag = String::new();
+            let mut push = |tag: &mut String, piece: &Piece| {
+                if !piece.is_optional || choice.next().unwrap_or_default() {
+                    tag.push(piece.character);
+                }
+            };
+            self.before.iter().for_each(|piece| push(&mut tag, piece));
+            tag.push_str(version);
+            self.after.iter().for_each(|piece| push(&mut tag, piece));
+            tag
+        };
+        choices.into_iter().map(tag).filter(|tag| self.version_of(tag) == Some(version)).collect()
     }
 }
 

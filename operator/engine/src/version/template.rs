@@ -1,11 +1,13 @@
 //! `tag-template`: which image tag belongs to a release.
 
-use std::str::FromStr;
+use std::{collections::BTreeSet, str::FromStr};
 
 use super::{InvalidRule, MAX_RULE, TagPattern, text_rule};
 use crate::image::is_tag;
 
 const WHAT: &str = "a tag template";
+/// The most release tags that one image tag is traced back to.
+const MAX_POSSIBLE: usize = 4;
 
 /// A template of image tags: `{version}`, `{tag}-alpine`. `{version}` is what the pattern found in
 /// the release's tag, `{tag}` the release's tag as it is; a `+` becomes `_`, which image tags allow.
@@ -43,6 +45,18 @@ impl TagTemplate {
     /// The version that `image_tag` was made of, as far as the template can be read backwards:
     /// where it holds one thing in braces. Without a guess, `None`.
     pub fn version_in(&self, image_tag: &str, pattern: &TagPattern) -> Option<String> {
+        let (piece, middle) = self.middle(image_tag)?;
+        // The first one only: build metadata is the last part of a version.
+        let middle = middle.replacen('_', "+", 1);
+        let version = match piece {
+            Piece::Tag => pattern.version_of(&middle)?.to_owned(),
+            Piece::Version | Piece::Text(_) => middle,
+        };
+        (!version.is_empty()).then_some(version)
+    }
+
+    /// The only thing in braces, and what stands in its place in `image_tag`.
+    fn middle<'t>(&self, image_tag: &'t str) -> Option<(&Piece, &'t str)> {
         let mut texts = (String::new(), String::new());
         let mut found = None;
         for piece in &self.pieces {
@@ -55,14 +69,35 @@ impl TagTemplate {
         }
         let (before, after) = (texts.0.replace('+', "_"), texts.1.replace('+', "_"));
         let middle = image_tag.strip_prefix(before.as_str())?.strip_suffix(after.as_str())?;
-        // The first one only: build metadata is the last part of a version.
-        let middle = middle.replacen('_', "+", 1);
-        let version = match found? {
-            Piece::Tag => pattern.version_of(&middle)?.to_owned(),
-            Piece::Version | Piece::Text(_) => middle,
-        };
-        (!version.is_empty()).then_some(version)
+        Some((found?, middle))
     }
+}
+
+/// Release tags that could have made `image_tag`: of `1.2.3` by default `1.2.3` and `v1.2.3`. At
+/// most four; none where the template cannot be read backwards.
+pub fn possible_tags(
+    image_tag: &str,
+    pattern: &TagPattern,
+    template: &TagTemplate,
+) -> BTreeSet<String> {
+    let Some((piece, middle)) = template.middle(image_tag) else { return BTreeSet::new() };
+    // A `_` may have been a `+`.
+    let spellings = [middle.to_owned(), middle.replacen('_', "+", 1)];
+    let made_it = |tag: &String| {
+        let version = pattern.version_of(tag);
+        version.and_then(|version| template.render(tag, version)).as_deref() == Some(image_tag)
+    };
+    let tags = spellings.into_iter().flat_map(|text| match piece {
+        Piece::Tag => vec![text],
+        Piece::Version | Piece::Text(_) => pattern.tags_of(&text),
+    });
+    let mut possible = BTreeSet::new();
+    for tag in tags.filter(made_it) {
+        if possible.len() < MAX_POSSIBLE {
+            possible.insert(tag);
+        }
+    }
+    possible
 }
 
 impl Default for TagTemplate {

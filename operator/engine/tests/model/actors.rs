@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 
 use crate::{
     operator::{Crash, Did},
-    world::{Person, REPOSITORY, World, at},
+    world::{Person, REPOSITORY, World, at, value_mut},
 };
 
 const VERSIONS: [&str; 12] = [
@@ -19,14 +19,17 @@ const VERSIONS: [&str; 12] = [
 
 impl World {
     pub(crate) fn random_move(&mut self) -> Result<(), String> {
-        match self.dice.roll(40) {
+        match self.dice.roll(43) {
             0..=7 => self.passes()?,
             8..=11 => self.work()?,
             12 => self.crash(Crash::BeforeTheStep)?,
             13 | 14 => self.crash(Crash::AfterTheStep)?,
             15 => _ = self.controller_observes(),
             16 => _ = self.controller_acts(),
-            17 => _ = self.kubelet(),
+            17 => {
+                self.kubelet();
+                self.touch(false);
+            }
             18 => {
                 self.count();
                 self.touch(false);
@@ -75,10 +78,19 @@ impl World {
                     self.moved.insert(image);
                 }
                 3 => self.mirrors = !self.mirrors,
-                4 | 5 => self.fight()?,
+                4 => self.fight()?,
                 _ => self.applies_fail(),
             },
-            38 => self.forge_is_down = !self.forge_is_down,
+            38 => {
+                self.forge_is_down = !self.forge_is_down;
+                self.show_forge();
+            }
+            39 | 40 => {
+                self.show(|| "somebody changes the rest of the template".to_owned());
+                self.deployment.env = (self.deployment.env + 1) % 3;
+                self.touch(true);
+            }
+            41 => self.pod_changes(),
             _ => self.registry_is_down = !self.registry_is_down,
         }
         Ok(())
@@ -119,19 +131,35 @@ impl World {
         let image = format!("{REPOSITORY}:{version}");
         self.show(|| format!("a person sets {image}"));
         self.registry.insert(image.clone());
-        if self.deployment.image != image {
-            self.write_image("kubectl-edit", &image);
-            self.by_person = Some(Person::Edit);
+        if self.image() != image {
+            match self.dice.roll(3) {
+                0 => self.write_some("kubectl-edit", &image, |index| index == 0),
+                _ => self.write_image("kubectl-edit", &image),
+            }
+            self.by_person = Some(if self.is_as_annotated() { Person::Undo } else { Person::Edit });
         }
+    }
+
+    /// Whether image and annotation name one of our Releases, however that came about.
+    fn is_as_annotated(&self) -> bool {
+        let named = self.deployment.release.as_ref().and_then(|name| self.release(name));
+        let images = named.and_then(|release| release.status.as_ref()).map(|one| &one.images);
+        self.deployment.containers.iter().all(|part| {
+            let name = part.name.to_string();
+            images.into_iter().flatten().any(|image| {
+                image.container == name
+                    && (image.stored.as_ref() == Some(&part.image) || image.asked == part.image)
+            })
+        })
     }
 
     fn person_undoes(&mut self) {
         let known: Vec<_> = self
-            .releases
+            .releases()
             .iter()
-            .filter_map(|(name, release)| {
+            .filter_map(|release| {
                 let image = release.status.as_ref()?.images.first()?;
-                Some((name.clone(), image.stored.clone()?))
+                Some((release.metadata.name.clone()?, image.stored.clone()?))
             })
             .collect();
         if known.is_empty() {
@@ -139,7 +167,7 @@ impl World {
         }
         let (name, image) = self.dice.pick(&known).clone();
         self.show(|| format!("a person undoes to {image}"));
-        if self.deployment.image != image {
+        if self.image() != image {
             self.write_image("kubectl", &image);
             self.deployment.release = Some(name);
             self.deployment.release_by = ["kubectl".to_owned()].into();
@@ -149,10 +177,10 @@ impl World {
 
     /// `helm upgrade` puts the chart's image back, or `helm rollback` an earlier one.
     fn helm(&mut self) {
-        let version = (*self.dice.pick(&["1.0.0", "1.0.0", "1.1.0"])).to_owned();
+        let version = (*self.dice.pick(&["1.0.0", "1.0.0", "1.1.0", "1.2.0", "2.0.0"])).to_owned();
         let image = format!("{REPOSITORY}:{version}");
         self.show(|| format!("helm sets {image}"));
-        if self.deployment.image != image {
+        if self.image() != image {
             self.write_image("helm", &image);
             self.by_person = None;
         }
@@ -188,7 +216,8 @@ impl World {
     }
 
     fn person_rolls_back(&mut self) {
-        let names: Vec<_> = self.releases.keys().cloned().collect();
+        let names: Vec<_> =
+            self.releases().iter().filter_map(|release| release.metadata.name.clone()).collect();
         let name = if self.dice.roll(2) == 0 || names.is_empty() {
             String::new()
         } else {
@@ -208,12 +237,12 @@ impl World {
         };
         let metadata = ObjectMeta {
             name: Some(own.clone()),
-            uid: Some(own.clone()),
+            uid: Some(own),
             resource_version: Some("0".to_owned()),
             creation_timestamp: Some(Time(at(self.now))),
             ..ObjectMeta::default()
         };
-        self.rollbacks.insert(own, Rollback { metadata, spec, status: None });
+        value_mut(&mut self.seen.rollbacks).push(Rollback { metadata, spec, status: None });
     }
 
     fn person_annotates(&mut self) {
@@ -228,8 +257,9 @@ impl World {
             }
             4 => self.annotate("hold", Some("1.0.0")),
             _ => {
-                let Some(manager) = self.deployment.image_by.keys().next().cloned() else { return };
-                let value = format!("{manager}={}", self.deployment.image);
+                let owners = &self.deployment.containers[0].owners;
+                let Some(manager) = owners.keys().next() else { return };
+                let value = format!("{manager}={}", self.image());
                 self.show(|| format!("adopt {value}"));
                 self.annotate("adopt", Some(&value));
             }
@@ -240,14 +270,17 @@ impl World {
     pub(crate) fn made_anew(&mut self) {
         self.show(|| "the workload is made anew".to_owned());
         self.now += 1;
-        self.target = None;
+        *value_mut(&mut self.seen.target) = None;
+        let now = self.now;
         let deployment = &mut self.deployment;
         deployment.uid += 1;
-        deployment.created = self.now;
+        deployment.created = now;
         deployment.generation = 1;
         deployment.observed_generation = 0;
-        deployment.image = format!("{REPOSITORY}:1.0.0");
-        deployment.image_by = [("helm".to_owned(), self.now)].into();
+        for part in &mut deployment.containers {
+            part.image = format!("{REPOSITORY}:1.0.0");
+            part.owners = [("helm".to_owned(), now)].into();
+        }
         deployment.release = None;
         deployment.release_by.clear();
         deployment.pods.clear();
@@ -260,9 +293,12 @@ impl World {
     pub(crate) fn come_to_rest(&mut self) -> Result<(), String> {
         self.show(|| "now the world is left alone".to_owned());
         self.forge_is_down = false;
+        self.show_forge();
         self.registry_is_down = false;
-        // Longer than anything that the operator waits for.
-        let end = self.now + 26 * 3_600;
+        // Longer than all that the operator waits for, one after the other: a day after a tug of war,
+        // and an hour for each image that is missing.
+        let end = self.now + 48 * 3_600;
+        let mut in_vain = 0;
         for _ in 0..2_000 {
             self.settle();
             let (did, plan) = self.pass(Crash::Never)?;
@@ -270,11 +306,15 @@ impl World {
                 return Err(format!("it still writes: {:?} {:?}", plan.step, plan.status));
             }
             if did != Did::default() {
+                in_vain = if did.wrote { 0 } else { in_vain + 1 };
                 continue;
             }
             let ahead = plan.wake.map(|wake| wake.as_second().max(self.now + 1));
             match ahead.filter(|wake| *wake <= end) {
-                Some(wake) => self.now = wake,
+                // What was asked for in vain ten times over will not be answered any more.
+                Some(wake) => {
+                    self.now = if in_vain > 10 { wake.max(self.now + 3_601) } else { wake }
+                }
                 None => return self.stay_at_rest(),
             }
         }

@@ -1,16 +1,16 @@
-//! The operator: observes this world, and carries a plan out as the API server would let it.
+//! The operator: observes this world, and carries a plan out as the API server would let it: one
+//! step, or where there is none the status.
 
-use belay_api::{Release, Rollback};
+use belay_api::{NamedValue as _, Release, Rollback, gates::Gate};
 use belay_engine::{
     Timestamp,
-    observed::{Fact, Forge, ImageAnswer, Observed, Refusal, Refused, Surroundings, TargetRecord},
+    observed::{Fact, ImageAnswer, Observed, Refusal, Refused, TargetRecord},
     plan::{Intent, Look, Plan, Step, plan},
-    selection::GithubReleases,
     settings::Settings,
 };
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 
-use crate::world::{World, at, mirrored, origin};
+use crate::world::{US, World, at, mirrored, origin, value_mut};
 
 /// Where the operator dies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,123 +25,101 @@ pub(crate) enum Crash {
 pub(crate) struct Did {
     /// It wrote something.
     pub(crate) wrote: bool,
-    /// It asked the registry.
+    /// It learnt something: from the registry, or by beginning to watch pods.
     pub(crate) looked: bool,
 }
 
 impl World {
-    pub(crate) fn observe(&self) -> Observed {
-        let now = at(self.now);
-        let latest = self.github.iter().max_by_key(|release| release.published);
-        let releases = GithubReleases {
-            items: self.github.clone(),
-            latest: latest.map(|release| release.tag.clone()),
-            truncated: false,
-        };
-        let forge = if self.forge_is_down {
-            Fact::Unknown { why: "GitHub cannot be reached".to_owned(), read: now }
-        } else {
-            Fact::known(Forge::Found { repository_id: 7, releases, is_anonymous: false }, now)
-        };
-        let images = self
-            .answers
-            .iter()
-            .map(|(image, (read, answer))| {
-                let read = at(*read);
-                let fact = match answer {
-                    Some(answer) => Fact::known(answer.clone(), read),
-                    None => Fact::Unknown { why: "connection refused".to_owned(), read },
-                };
-                (image.clone(), fact)
-            })
-            .collect();
-        Observed {
-            namespace: "shop".to_owned(),
-            workload: Fact::known(Some(self.workload()), now),
-            target: Fact::known(self.target.clone(), now),
-            releases: Fact::known(self.releases.values().cloned().collect(), now),
-            rollbacks: Fact::known(self.rollbacks.values().cloned().collect(), now),
-            forge,
-            images,
-            pods: Fact::known(self.pods(), now),
-            surroundings: Fact::known(Surroundings::default(), now),
-            refused: self.refused.clone(),
-        }
-    }
-
     /// One pass.
     pub(crate) fn pass(&mut self, crash: Crash) -> Result<(Did, Plan), String> {
         self.passes += 1;
-        let observed = self.observe();
-        let decided = plan(&observed, &self.settings, at(self.now));
+        self.show_workload();
+        let now = at(self.now);
+        let decided = plan(&self.seen, &self.settings, now);
         if self.passes.is_multiple_of(512) {
-            replayed(&observed, &self.settings, at(self.now), &decided)?;
+            replayed(&self.seen, &self.settings, now, &decided)?;
         }
         let mut did = Did::default();
         if crash == Crash::BeforeTheStep {
             self.forget();
             return Ok((did, decided));
         }
+        did.looked = decided.pods && !self.watches_pods;
+        self.watches_pods = decided.pods;
         if let Some(step) = &decided.step {
             self.show(|| format!("  step {}", brief(step)));
             self.check_step(step)?;
-            self.see(kind(step));
+            self.meet(kind(step));
             did.wrote |= self.act(step)?;
+        } else if let Some(status) = &decided.status {
+            self.check_status(status, &decided)?;
+            did.wrote |= self.report(status);
         }
         if crash == Crash::AfterTheStep {
             self.forget();
             return Ok((did, decided));
         }
-        if let Some(status) = &decided.status {
-            let uid = "target".to_owned();
-            let record = TargetRecord { uid, status: status.as_ref().clone() };
-            if self.target.as_ref() != Some(&record) {
-                self.show(|| format!("  status {}", brief_status(&record, self.target.as_ref())));
-                for condition in &record.status.conditions {
-                    self.see(&format!("{} {}", condition.type_, condition.reason));
-                }
-                for candidate in &record.status.candidates {
-                    if let Some(gate) = &candidate.gate {
-                        self.see(&format!("gate {gate}"));
-                    }
-                }
-                for block in &record.status.blocked {
-                    self.see(&format!("block {}", block.reason));
-                }
-                self.target = Some(record);
-                did.wrote = true;
-            }
-        }
         for Look::Image(image) in &decided.look {
-            let exists = self.registry.contains(&origin(image));
-            let answer = if self.registry_is_down {
-                None
-            } else if exists {
-                let is_moved = self.moved.contains(image);
-                let digest =
-                    Some(format!("sha256:{}", if is_moved { "b" } else { "a" }.repeat(64)));
-                Some(ImageAnswer::Present { digest, missing_platforms: Vec::new() })
-            } else {
-                Some(ImageAnswer::Missing)
-            };
-            self.answers.insert(image.clone(), (self.now, answer));
             did.looked = true;
+            let answer = self.answer(image);
+            self.seen.images.insert(image.clone(), answer);
         }
         self.check_world()?;
-        if did == Did::default() && decided.wake.is_some_and(|wake| wake <= at(self.now)) {
+        if did == Did::default() && decided.wake.is_some_and(|wake| wake <= now) {
             return Err(format!("nothing to do, and a wake in the past: {decided:?}"));
         }
         Ok((did, decided))
     }
 
-    fn see(&mut self, what: &str) {
-        *self.seen.entry(what.to_owned()).or_default() += 1;
+    fn report(&mut self, status: &belay_api::target::TargetStatus) -> bool {
+        if self.target().is_some_and(|record| record.status == *status) {
+            return false;
+        }
+        let record = TargetRecord { uid: "target".to_owned(), status: status.clone() };
+        self.show(|| format!("  status {}", brief_status(&record)));
+        for condition in &status.conditions {
+            self.meet(&format!("{} {}", condition.type_, condition.reason));
+        }
+        for gate in status.candidates.iter().filter_map(|one| one.gate.as_ref()?.known()) {
+            self.meet(gate_name(gate));
+        }
+        for block in &status.blocked {
+            self.meet(&format!("block {}", block.reason));
+        }
+        *value_mut(&mut self.seen.target) = Some(record);
+        true
+    }
+
+    /// What the registry says about an image.
+    fn answer(&self, image: &str) -> Fact<ImageAnswer> {
+        let read = at(self.now);
+        if self.registry_is_down {
+            return Fact::Unknown { why: "connection refused".to_owned(), read };
+        }
+        if !self.registry.contains(&origin(image)) {
+            return Fact::known(ImageAnswer::Missing, read);
+        }
+        let is_moved = self.moved.contains(image);
+        let digest = format!("sha256:{}", if is_moved { "b" } else { "a" }.repeat(64));
+        let answer = ImageAnswer::Present { digest: Some(digest), missing_platforms: Vec::new() };
+        Fact::known(answer, read)
     }
 
     /// A crash loses what is only in memory.
     pub(crate) fn forget(&mut self) {
-        self.answers.clear();
-        self.refused = None;
+        self.seen.images.clear();
+        self.seen.refused = None;
+        self.watches_pods = false;
+    }
+
+    fn created(&self, name: &str) -> ObjectMeta {
+        ObjectMeta {
+            name: Some(name.to_owned()),
+            uid: Some(format!("uid-{}", self.version)),
+            resource_version: Some(self.version.to_string()),
+            creation_timestamp: Some(Time(at(self.now))),
+            ..ObjectMeta::default()
+        }
     }
 
     fn act(&mut self, step: &Step) -> Result<bool, String> {
@@ -149,120 +127,136 @@ impl World {
         let version = self.version.to_string();
         match step {
             Step::CreateRelease(release) => {
-                let mut release: Release = release.as_ref().clone();
-                let name = release.metadata.name.clone().ok_or("a Release without name")?;
-                release.status = None;
-                release.metadata.uid = Some(format!("uid-{version}"));
-                release.metadata.resource_version = Some(version);
-                release.metadata.creation_timestamp = Some(Time(at(self.now)));
-                self.releases.entry(name).or_insert(release);
-            }
-            Step::ReleaseStatus { name, from, status } => {
-                let Some(release) = self.releases.get(name) else { return Ok(false) };
-                if release.metadata.resource_version.as_ref() != Some(&from.resource_version) {
+                let name = release.metadata.name.as_deref().ok_or("a Release without name")?;
+                if self.release(name).is_some() {
                     return Ok(false);
                 }
-                let mut new = release.clone();
-                new.status = Some(status.as_ref().clone());
-                new.metadata.resource_version = Some(version);
-                self.check_release(&new, release)?;
-                self.releases.insert(name.clone(), new);
+                let (metadata, spec) = (self.created(name), release.spec.clone());
+                let release = Release { metadata, spec, status: None };
+                value_mut(&mut self.seen.releases).push(release);
+            }
+            Step::ReleaseStatus { name, from, status } => {
+                let Some(old) = self.release(name) else { return Ok(false) };
+                if old.metadata.resource_version.as_ref() != Some(&from.resource_version) {
+                    return Ok(false);
+                }
+                self.check_release(status, old.status.as_ref())?;
+                let release = named(&mut self.seen.releases, name);
+                release.status = Some(status.as_ref().clone());
+                release.metadata.resource_version = Some(version);
             }
             Step::BlockRelease { name, value, .. } => {
-                let Some(release) = self.releases.get_mut(name) else { return Ok(false) };
+                let release = named(&mut self.seen.releases, name);
                 let annotations = release.metadata.annotations.get_or_insert_default();
                 annotations.insert("belay.dev/blocked".to_owned(), value.clone());
                 release.metadata.resource_version = Some(version);
             }
             Step::Apply(intent) => return Ok(self.apply(intent)),
             Step::CreateRollback(rollback) => {
-                let mut rollback: Rollback = rollback.as_ref().clone();
-                let name = rollback.metadata.name.clone().ok_or("a Rollback without name")?;
-                rollback.metadata.uid = Some(format!("uid-{version}"));
-                rollback.metadata.resource_version = Some(version);
-                rollback.metadata.creation_timestamp = Some(Time(at(self.now)));
-                self.rollbacks.entry(name).or_insert(rollback);
+                let name = rollback.metadata.name.as_deref().ok_or("a Rollback without name")?;
+                if self.rollback(name).is_some() {
+                    return Ok(false);
+                }
+                let (metadata, spec) = (self.created(name), rollback.spec.clone());
+                let rollback = Rollback { metadata, spec, status: None };
+                value_mut(&mut self.seen.rollbacks).push(rollback);
             }
             Step::RollbackStatus { name, status, .. } => {
-                let Some(rollback) = self.rollbacks.get(name) else { return Ok(false) };
-                let mut new = rollback.clone();
-                new.status = Some(status.as_ref().clone());
-                new.metadata.resource_version = Some(version);
-                self.check_rollback(&new, rollback)?;
-                let reasons: Vec<_> =
-                    status.conditions.iter().map(|one| one.reason.clone()).collect();
-                for reason in reasons {
-                    self.see(&format!("rollback {reason}"));
+                let Some(old) = self.rollback(name) else { return Ok(false) };
+                self.check_rollback(status, old)?;
+                for condition in &status.conditions {
+                    self.meet(&format!("rollback {}", condition.reason));
                 }
-                self.rollbacks.insert(name.clone(), new);
+                let all = value_mut(&mut self.seen.rollbacks);
+                let is_named = |one: &&mut Rollback| one.metadata.name.as_ref() == Some(name);
+                let rollback = all.iter_mut().find(is_named).ok_or("no such Rollback")?;
+                rollback.status = Some(status.as_ref().clone());
+                rollback.metadata.resource_version = Some(version);
             }
             Step::DeleteRelease { name, .. } => {
-                self.releases.remove(name);
+                let all = value_mut(&mut self.seen.releases);
+                all.retain(|one| one.metadata.name.as_ref() != Some(name));
             }
             Step::DeleteRollback { name, .. } => {
-                self.rollbacks.remove(name);
+                let all = value_mut(&mut self.seen.rollbacks);
+                all.retain(|one| one.metadata.name.as_ref() != Some(name));
             }
-            Step::DeleteTarget { .. } => self.target = None,
+            Step::DeleteTarget { .. } => *value_mut(&mut self.seen.target) = None,
         }
         Ok(true)
     }
 
-    /// Server-side apply, as far as one image and one annotation need it.
+    /// Server-side apply, as far as images and one annotation need it.
     fn apply(&mut self, intent: &Intent) -> bool {
-        let us = "belay-operator".to_owned();
-        let image = intent.images[0].image.clone();
-        let deployment = &mut self.deployment;
+        let deployment = &self.deployment;
         if intent.from.uid != deployment.uid.to_string()
             || intent.from.resource_version != deployment.version.to_string()
         {
             return false;
         }
-        if let Some(cause) = self.trouble.pop() {
-            self.refused = Some(Refused {
+        let cause = self.trouble.pop().or_else(|| self.conflict(intent));
+        if let Some(cause) = cause {
+            let old = self.seen.refused.as_ref();
+            self.seen.refused = Some(Refused {
                 release: intent.release.clone(),
                 attempt: intent.attempt,
-                times: self.refused.as_ref().map_or(1, |refused| refused.times + 1),
-                generation: deployment.generation,
+                times: old.map_or(1, |refused| refused.times + 1),
+                generation: self.deployment.generation,
                 at: at(self.now),
                 cause,
             });
             return true;
         }
-        let image = if self.mirrors { mirrored(&image) } else { image };
-        let mut managers: Vec<String> = Vec::new();
-        if deployment.image != image {
-            managers.extend(deployment.image_by.keys().filter(|one| **one != us).cloned());
+        for one in &intent.images {
+            let image = self.stored(&one.image);
+            let parts = &mut self.deployment.containers;
+            let Some(part) = parts.iter_mut().find(|part| part.name == one.container) else {
+                continue;
+            };
+            if part.image != image {
+                part.owners.clear();
+                part.image = image;
+            }
+            part.owners.insert(US.to_owned(), self.now);
         }
-        if deployment.release.as_ref() != Some(&intent.release) {
-            let others = deployment.release_by.iter().filter(|one| **one != us);
-            managers.extend(others.cloned());
-        }
-        managers.sort();
-        managers.dedup();
-        if !managers.is_empty() && !intent.force {
-            self.refused = Some(Refused {
-                release: intent.release.clone(),
-                attempt: intent.attempt,
-                times: 1,
-                generation: deployment.generation,
-                at: at(self.now),
-                cause: Refusal::Conflict { managers },
-            });
-            return true;
-        }
-        if deployment.image == image {
-            deployment.image_by.insert(us.clone(), self.now);
-        } else {
-            deployment.image_by = [(us.clone(), self.now)].into();
-        }
-        deployment.image = image;
-        deployment.release = Some(intent.release.clone());
-        deployment.release_by = [us].into();
-        self.refused = None;
+        self.deployment.release = Some(intent.release.clone());
+        self.deployment.release_by = [US.to_owned()].into();
+        self.seen.refused = None;
         self.by_person = None;
         self.touch(true);
         true
     }
+
+    /// What admission makes of an image.
+    fn stored(&self, image: &str) -> String {
+        if self.mirrors { mirrored(image) } else { image.to_owned() }
+    }
+
+    /// Whom an unforced apply would take something from.
+    fn conflict(&self, intent: &Intent) -> Option<Refusal> {
+        if intent.force {
+            return None;
+        }
+        let deployment = &self.deployment;
+        let mut managers: Vec<String> = Vec::new();
+        for one in &intent.images {
+            let part = deployment.containers.iter().find(|part| part.name == one.container)?;
+            if part.image != self.stored(&one.image) {
+                managers.extend(part.owners.keys().cloned());
+            }
+        }
+        if deployment.release.as_ref() != Some(&intent.release) {
+            managers.extend(deployment.release_by.iter().cloned());
+        }
+        managers.retain(|one| one != US);
+        managers.sort();
+        managers.dedup();
+        (!managers.is_empty()).then_some(Refusal::Conflict { managers })
+    }
+}
+
+fn named<'r>(all: &'r mut Fact<Vec<Release>>, name: &str) -> &'r mut Release {
+    value_mut(all).iter_mut().find(|one| one.metadata.name.as_deref() == Some(name)).unwrap()
 }
 
 /// The facts written to a file and read again give the same plan.
@@ -297,6 +291,16 @@ pub(crate) fn kind(step: &Step) -> &'static str {
     }
 }
 
+fn gate_name(gate: Gate) -> &'static str {
+    match gate {
+        Gate::Blocked => "gate Blocked",
+        Gate::InFlight => "gate InFlight",
+        Gate::WaitingForImage => "gate WaitingForImage",
+        Gate::TagMoved => "gate TagMoved",
+        other => other.as_str(),
+    }
+}
+
 fn brief(step: &Step) -> String {
     match step {
         Step::CreateRelease(release) => {
@@ -310,19 +314,15 @@ fn brief(step: &Step) -> String {
     }
 }
 
-fn brief_status(new: &TargetRecord, old: Option<&TargetRecord>) -> String {
-    let words = |record: &TargetRecord| {
-        let conditions = record.status.conditions.iter();
-        conditions
-            .map(|one| format!("{}={}/{}", one.type_, one.status, one.reason))
-            .collect::<Vec<_>>()
-    };
-    let candidates: Vec<_> = new
+fn brief_status(record: &TargetRecord) -> String {
+    let conditions = record.status.conditions.iter();
+    let words: Vec<_> =
+        conditions.map(|one| format!("{}={}/{}", one.type_, one.status, one.reason)).collect();
+    let candidates: Vec<_> = record
         .status
         .candidates
         .iter()
         .map(|one| format!("{} {:?}", one.tag, one.gate.as_ref().map(ToString::to_string)))
         .collect();
-    let changed = old.map(words) == Some(words(new));
-    format!("{:?} {:?} {}", words(new), candidates, if changed { "(other)" } else { "" })
+    format!("{words:?} {candidates:?}")
 }

@@ -1,20 +1,22 @@
-//! The world: what exists, and how controllers move it.
+//! The world: what exists. Everything that the operator can see stands in one `Observed`, which is
+//! changed in place: a pass must cost no copy of the world.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use belay_api::{AnnotationPrefix, Release, Rollback};
 use belay_engine::{
     Timestamp,
-    annotations::LiveContainer,
-    judge::{ContainerFacts, Facts, PodFacts, ProgressingFacts},
-    observed::{
-        ContainerState, HeldBy, ImageAnswer, Refusal, Refused, TargetRecord, WorkloadFacts,
-    },
-    selection::GithubRelease,
+    annotations::{ContainerName, LiveContainer},
+    observed::{Fact, Forge, HeldBy, Observed, Refusal, Surroundings, TargetRecord},
+    selection::{GithubRelease, GithubReleases},
     settings::Settings,
 };
 
+use crate::deployment::Deployment;
+
 pub(crate) const REPOSITORY: &str = "ghcr.io/acme/web";
+pub(crate) const US: &str = "belay-operator";
+pub(crate) const START: i64 = 1_800_000_000;
 const MIRROR: &str = "mirror.local/acme/web";
 
 /// An image as it is called at its origin, without digest.
@@ -43,38 +45,6 @@ impl Dice {
     }
 }
 
-#[derive(Debug, Clone)]
-pub(crate) struct Pod {
-    pub(crate) name: String,
-    pub(crate) image: String,
-    pub(crate) created: i64,
-    pub(crate) ready: bool,
-    pub(crate) waiting: Option<&'static str>,
-    pub(crate) restarts: i32,
-}
-
-#[derive(Debug, Clone)]
-pub(crate) struct Deployment {
-    pub(crate) uid: u32,
-    pub(crate) version: u64,
-    pub(crate) created: i64,
-    pub(crate) generation: i64,
-    pub(crate) image: String,
-    pub(crate) image_by: BTreeMap<String, i64>,
-    pub(crate) release: Option<String>,
-    pub(crate) release_by: BTreeSet<String>,
-    pub(crate) annotations: BTreeMap<String, String>,
-    pub(crate) wanted: i32,
-    pub(crate) paused: bool,
-    pub(crate) observed_generation: i64,
-    pub(crate) replicas: i32,
-    pub(crate) updated: i32,
-    pub(crate) available: i32,
-    pub(crate) reason: &'static str,
-    pub(crate) last_update: i64,
-    pub(crate) pods: Vec<Pod>,
-}
-
 pub(crate) struct World {
     pub(crate) dice: Dice,
     pub(crate) is_shown: bool,
@@ -82,28 +52,28 @@ pub(crate) struct World {
     pub(crate) version: u64,
     pub(crate) settings: Settings,
     pub(crate) deployment: Deployment,
-    pub(crate) target: Option<TargetRecord>,
-    pub(crate) releases: BTreeMap<String, Release>,
-    pub(crate) rollbacks: BTreeMap<String, Rollback>,
+    /// What the operator sees, and what it remembers: registry answers and the last refusal.
+    pub(crate) seen: Observed,
+    /// The version of the workload that was shown last.
+    shown: u64,
     pub(crate) github: Vec<GithubRelease>,
     pub(crate) registry: BTreeSet<String>,
-    /// Answers of the registry that the operator has in memory.
-    pub(crate) answers: BTreeMap<String, (i64, Option<ImageAnswer>)>,
     /// Tags that name another image than before.
     pub(crate) moved: BTreeSet<String>,
     /// Whether admission puts a mirror's host into images.
     pub(crate) mirrors: bool,
     /// How the next applies end.
     pub(crate) trouble: Vec<Refusal>,
-    pub(crate) refused: Option<Refused>,
     pub(crate) forge_is_down: bool,
     pub(crate) registry_is_down: bool,
+    /// Whether the operator watches pods: the last plan asked for it.
+    pub(crate) watches_pods: bool,
     /// How the last change of the image by a person was made.
     pub(crate) by_person: Option<Person>,
     pub(crate) next: u32,
     pub(crate) passes: u32,
-    /// What was seen, to know that the world gets everywhere.
-    pub(crate) seen: BTreeMap<String, u32>,
+    /// What happened, to know that the world gets everywhere.
+    pub(crate) met: BTreeMap<String, u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,59 +86,55 @@ pub(crate) fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
+fn known<T>(value: T) -> Fact<T> {
+    Fact::known(value, at(START))
+}
+
 impl World {
     pub(crate) fn new(seed: u64, is_shown: bool) -> Self {
         let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         for _ in 0..5 {
             dice.roll(2);
         }
-        let now = 1_800_000_000;
-        let annotations = BTreeMap::from([
-            ("belay.dev/repo".to_owned(), "acme/web".to_owned()),
-            ("belay.dev/bake".to_owned(), "60s".to_owned()),
-        ]);
+        let deployment = Deployment::of(&[("app", &format!("{REPOSITORY}:1.0.0"))], START - 1000);
+        let forge = Forge::Found {
+            repository_id: 7,
+            releases: GithubReleases::default(),
+            is_anonymous: false,
+        };
+        let seen = Observed {
+            namespace: "shop".to_owned(),
+            workload: known(None),
+            target: known(None),
+            releases: known(Vec::new()),
+            rollbacks: known(Vec::new()),
+            forge: known(forge),
+            images: BTreeMap::new(),
+            pods: known(Vec::new()),
+            surroundings: known(Surroundings::default()),
+            refused: None,
+        };
         let mut world = Self {
             dice,
             is_shown,
-            now,
+            now: START,
             version: 1,
             settings: Settings::default(),
-            deployment: Deployment {
-                uid: 1,
-                version: 1,
-                created: now - 1000,
-                generation: 1,
-                image: format!("{REPOSITORY}:1.0.0"),
-                image_by: BTreeMap::from([("helm".to_owned(), now - 1000)]),
-                release: None,
-                release_by: BTreeSet::new(),
-                annotations,
-                wanted: 2,
-                paused: false,
-                observed_generation: 0,
-                replicas: 0,
-                updated: 0,
-                available: 0,
-                reason: "NewReplicaSetCreated",
-                last_update: now - 1000,
-                pods: Vec::new(),
-            },
-            target: None,
-            releases: BTreeMap::new(),
-            rollbacks: BTreeMap::new(),
+            deployment,
+            seen,
+            shown: 0,
             github: Vec::new(),
             registry: BTreeSet::new(),
-            answers: BTreeMap::new(),
             moved: BTreeSet::new(),
             mirrors: false,
             trouble: Vec::new(),
-            refused: None,
             forge_is_down: false,
             registry_is_down: false,
+            watches_pods: false,
             by_person: None,
             next: 1,
             passes: 0,
-            seen: BTreeMap::new(),
+            met: BTreeMap::new(),
         };
         world.publish("1.0.0", true);
         if world.dice.roll(3) == 0 {
@@ -178,12 +144,37 @@ impl World {
         if world.dice.roll(6) == 0 {
             world.annotate("on-failure", Some("stop"));
         }
+        if world.dice.roll(8) == 0 {
+            world.annotate("digest", Some("true"));
+        }
+        match world.dice.roll(6) {
+            0 => world.add_container("worker"),
+            1 => world.add_container("init:migrate"),
+            _ => {}
+        }
         world
+    }
+
+    /// A second container of the same image, that is followed too.
+    pub(crate) fn add_container(&mut self, name: &str) {
+        let second = self.deployment.containers[0].clone();
+        self.deployment
+            .containers
+            .push(crate::deployment::Part { name: name.parse().unwrap(), ..second });
+        self.annotate("container", Some(&format!("app,{name}")));
     }
 
     pub(crate) fn show(&self, what: impl FnOnce() -> String) {
         if self.is_shown {
-            println!("{:>7} {}", self.now - 1_800_000_000, what());
+            println!("{:>7} {}", self.now - START, what());
+        }
+    }
+
+    pub(crate) fn meet(&mut self, what: &str) {
+        if let Some(count) = self.met.get_mut(what) {
+            *count += 1;
+        } else {
+            self.met.insert(what.to_owned(), 1);
         }
     }
 
@@ -203,6 +194,25 @@ impl World {
         if has_image {
             self.registry.insert(format!("{REPOSITORY}:{version}"));
         }
+        self.show_forge();
+    }
+
+    /// GitHub's answer, as it would be now.
+    pub(crate) fn show_forge(&mut self) {
+        let read = at(self.now);
+        if self.forge_is_down {
+            let why = "GitHub cannot be reached".to_owned();
+            self.seen.forge = Fact::Unknown { why, read };
+            return;
+        }
+        let latest = self.github.iter().max_by_key(|release| release.published);
+        let releases = GithubReleases {
+            items: self.github.clone(),
+            latest: latest.map(|release| release.tag.clone()),
+            truncated: false,
+        };
+        let found = Forge::Found { repository_id: 7, releases, is_anonymous: false };
+        self.seen.forge = Fact::known(found, read);
     }
 
     pub(crate) fn annotate(&mut self, name: &str, value: Option<&str>) {
@@ -216,225 +226,88 @@ impl World {
         self.touch(true);
     }
 
+    pub(crate) fn annotation(&self, name: &str) -> Option<&str> {
+        self.deployment.annotations.get(&format!("belay.dev/{name}")).map(String::as_str)
+    }
+
     pub(crate) fn touch(&mut self, is_spec: bool) {
         self.version += 1;
         self.deployment.version = self.version;
         self.deployment.generation += i64::from(is_spec);
     }
 
-    /// Somebody writes the image, by update: he owns it alone.
+    /// Somebody writes the image of all containers, by update: he owns them alone.
     pub(crate) fn write_image(&mut self, manager: &str, image: &str) {
-        if self.deployment.image == image {
-            return;
-        }
-        image.clone_into(&mut self.deployment.image);
-        self.deployment.image_by = BTreeMap::from([(manager.to_owned(), self.now)]);
-        self.touch(true);
+        self.write_some(manager, image, |_| true);
     }
 
-    /// What an image does: its patch number says it.
-    pub(crate) fn behaviour(image: &str) -> Option<&'static str> {
-        match image.rsplit('.').next()?.parse::<u32>().ok()? % 10 {
-            3 => Some("ImagePullBackOff"),
-            5 => Some("CrashLoopBackOff"),
-            7 => Some("Pending"),
-            _ => None,
-        }
-    }
-
-    /// The Deployment controller sees the present generation.
-    pub(crate) fn controller_observes(&mut self) -> bool {
-        let deployment = &mut self.deployment;
-        if deployment.observed_generation >= deployment.generation {
-            return false;
-        }
-        deployment.observed_generation = deployment.generation;
-        self.count();
-        self.touch(false);
-        true
-    }
-
-    fn numbers(&self) -> (i32, i32, i32) {
-        let deployment = &self.deployment;
-        let count = |holds: &dyn Fn(&Pod) -> bool| {
-            i32::try_from(deployment.pods.iter().filter(|pod| holds(pod)).count()).unwrap()
-        };
-        let is_new = |pod: &Pod| pod.image == deployment.image;
-        (count(&|_| true), count(&is_new), count(&|pod| pod.ready))
-    }
-
-    /// Its status is written.
-    pub(crate) fn count(&mut self) -> bool {
-        let (replicas, updated, available) = self.numbers();
-        let deployment = &mut self.deployment;
-        let old = (deployment.replicas, deployment.updated, deployment.available);
-        if old != (replicas, updated, available) {
-            deployment.last_update = self.now;
-            deployment.reason = "ReplicaSetUpdated";
-        }
-        (deployment.replicas, deployment.updated, deployment.available) =
-            (replicas, updated, available);
-        if updated == deployment.wanted && replicas == updated && available == updated {
-            deployment.reason = "NewReplicaSetAvailable";
-        } else if self.now >= deployment.last_update + 600
-            && deployment.reason == "ReplicaSetUpdated"
-        {
-            deployment.reason = "ProgressDeadlineExceeded";
-            deployment.last_update = self.now;
-        }
-        old != (replicas, updated, available)
-    }
-
-    /// It makes or removes one pod; surge 1, none unavailable.
-    pub(crate) fn controller_acts(&mut self) -> bool {
-        let (replicas, updated, available) = self.numbers();
-        let deployment = &mut self.deployment;
-        let image = deployment.image.clone();
-        let wanted = deployment.wanted;
-        let is_new = |pod: &Pod| pod.image == image;
-        let surplus = if replicas > wanted || deployment.paused {
-            let old_unready = deployment.pods.iter().position(|pod| !is_new(pod) && !pod.ready);
-            let old = deployment.pods.iter().position(|pod| !is_new(pod) && available > wanted);
-            let any = deployment.pods.iter().rposition(|pod| updated > wanted && is_new(pod));
-            old_unready.or(old).or(any).filter(|_| !deployment.paused || replicas > wanted)
-        } else {
-            None
-        };
-        let surplus = surplus.or_else(|| (wanted == 0 && replicas > 0).then_some(0));
-        if let Some(index) = surplus {
-            deployment.pods.remove(index);
-        } else if !deployment.paused && updated < wanted && replicas < wanted + 1 {
-            self.next += 1;
-            let name = format!("web-{}", self.next);
-            let created = self.now;
-            deployment.pods.push(Pod {
-                name,
-                image,
-                created,
-                ready: false,
-                waiting: None,
-                restarts: 0,
-            });
-        } else {
-            return false;
-        }
-        true
-    }
-
-    /// The kubelet brings one pod as far as it will get.
-    pub(crate) fn kubelet(&mut self) -> bool {
-        let registry = &self.registry;
-        for pod in &mut self.deployment.pods {
-            // A pinned or mirrored reference is as good as its tag.
-            let image = origin(&pod.image);
-            let exists = registry.contains(&image);
-            let fate = if exists { Self::behaviour(&image) } else { Some("ImagePullBackOff") };
-            match fate {
-                None if !pod.ready => {
-                    pod.ready = true;
-                    pod.waiting = None;
-                    return true;
-                }
-                Some("Pending") | None => {}
-                Some(reason) if pod.waiting.is_none() => {
-                    pod.waiting = Some(reason);
-                    pod.restarts = 4;
-                    return true;
-                }
-                Some(_) => {}
+    /// Somebody writes the image of some containers.
+    pub(crate) fn write_some(&mut self, manager: &str, image: &str, which: fn(usize) -> bool) {
+        let now = self.now;
+        let mut changed = false;
+        for (index, part) in self.deployment.containers.iter_mut().enumerate() {
+            if which(index) && part.image != image {
+                image.clone_into(&mut part.image);
+                part.owners = BTreeMap::from([(manager.to_owned(), now)]);
+                changed = true;
             }
         }
-        false
-    }
-
-    /// Everything that is not the operator moves until it stands still.
-    pub(crate) fn settle(&mut self) {
-        for _ in 0..200 {
-            let mut moved = self.controller_observes();
-            moved |= self.controller_acts();
-            moved |= self.kubelet();
-            moved |= self.count();
-            if !moved {
-                return;
-            }
-            self.touch(false);
+        if changed {
+            self.touch(true);
         }
     }
 
-    pub(crate) fn workload(&self) -> WorkloadFacts {
-        let deployment = &self.deployment;
-        let held = |(manager, time): (&String, &i64)| HeldBy {
-            manager: manager.clone(),
-            applies: manager == "belay-operator",
-            time: Some(at(*time)),
+    /// The image of the first container.
+    pub(crate) fn image(&self) -> &str {
+        &self.deployment.containers[0].image
+    }
+
+    pub(crate) fn releases(&self) -> &[Release] {
+        self.seen.releases.value().unwrap()
+    }
+
+    pub(crate) fn rollbacks(&self) -> &[Rollback] {
+        self.seen.rollbacks.value().unwrap()
+    }
+
+    pub(crate) fn target(&self) -> Option<&TargetRecord> {
+        self.seen.target.value().unwrap().as_ref()
+    }
+
+    pub(crate) fn release(&self, name: &str) -> Option<&Release> {
+        self.releases().iter().find(|one| one.metadata.name.as_deref() == Some(name))
+    }
+
+    pub(crate) fn rollback(&self, name: &str) -> Option<&Rollback> {
+        self.rollbacks().iter().find(|one| one.metadata.name.as_deref() == Some(name))
+    }
+
+    /// The operator's stores catch up with the workload.
+    pub(crate) fn show_workload(&mut self) {
+        if self.shown != self.deployment.version {
+            self.shown = self.deployment.version;
+            let workload = self.deployment.facts();
+            self.seen.workload = Fact::known(Some(workload), at(self.now));
+        }
+        self.seen.pods = if self.watches_pods {
+            Fact::known(self.deployment.pod_facts(), at(self.now))
+        } else {
+            Fact::Unknown { why: String::new(), read: at(self.now) }
         };
-        let mut annotations = deployment.annotations.clone();
-        if let Some(release) = &deployment.release {
-            annotations.insert("belay.dev/release".to_owned(), release.clone());
-        }
-        WorkloadFacts {
-            api_version: "apps/v1".to_owned(),
-            kind: "Deployment".to_owned(),
-            name: "web".to_owned(),
-            uid: deployment.uid.to_string(),
-            resource_version: deployment.version.to_string(),
-            created: at(deployment.created),
-            deleting: false,
-            annotations,
-            annotation_held_by: deployment
-                .release_by
-                .iter()
-                .map(|manager| held((manager, &0)))
-                .collect(),
-            containers: vec![ContainerState {
-                live: LiveContainer {
-                    name: "app".parse().unwrap(),
-                    image: deployment.image.clone(),
-                },
-                held_by: deployment.image_by.iter().map(held).collect(),
-            }],
-            rollout: Facts {
-                generation: deployment.generation,
-                observed_generation: deployment.observed_generation,
-                images_are_stored: false,
-                paused: deployment.paused,
-                wanted: deployment.wanted,
-                replicas: deployment.replicas,
-                updated: deployment.updated,
-                available: deployment.available,
-                progressing: Some(ProgressingFacts {
-                    reason: deployment.reason.to_owned(),
-                    last_update: Some(at(deployment.last_update)),
-                }),
-                progress_deadline: Some(600),
-                replica_failure: None,
-                pods: None,
-            },
-        }
     }
+}
 
-    pub(crate) fn pods(&self) -> Vec<PodFacts> {
-        let is_new = |pod: &Pod| pod.image == self.deployment.image;
-        self.deployment
-            .pods
-            .iter()
-            .map(|pod| PodFacts {
-                name: pod.name.clone(),
-                is_new: is_new(pod),
-                created: at(pod.created),
-                started: Some(at(pod.created)),
-                ready: pod.ready,
-                deleting: false,
-                disrupted: false,
-                unschedulable: None,
-                containers: vec![ContainerFacts {
-                    name: "app".parse().unwrap(),
-                    waiting: pod.waiting.map(ToOwned::to_owned),
-                    message: pod.waiting.map(|_| "manifest unknown".to_owned()),
-                    restarts: pod.restarts,
-                    pulled: pod.ready,
-                }],
-            })
-            .collect()
+pub(crate) fn value_mut<T>(fact: &mut Fact<T>) -> &mut T {
+    match fact {
+        Fact::Known { value, .. } => value,
+        Fact::Unknown { why, .. } => panic!("not known: {why}"),
     }
+}
+
+pub(crate) fn held(manager: &str, time: i64) -> HeldBy {
+    HeldBy { manager: manager.to_owned(), applies: manager == US, time: Some(at(time)) }
+}
+
+pub(crate) fn live(name: &ContainerName, image: &str) -> LiveContainer {
+    LiveContainer { name: name.clone(), image: image.to_owned() }
 }
