@@ -83,6 +83,8 @@ pub struct Totals {
     pub requests: u64,
     /// Of these with 304.
     pub not_modified: u64,
+    /// When a repository was last read without trouble.
+    pub last_success: Option<Timestamp>,
 }
 
 struct Entry {
@@ -199,7 +201,7 @@ impl Poller {
             quota: client.budget().quota(now),
         };
         let mut state = self.state();
-        state.totals.add(reading.requests);
+        state.totals.add(&reading);
         let pace = pace(&state);
         let Some(entry) = state.repositories.get_mut(repo) else {
             // Nobody follows it any more, and this reading has remembered it again.
@@ -302,10 +304,14 @@ impl State {
 }
 
 impl Totals {
-    fn add(&mut self, requests: Requests) {
+    fn add(&mut self, reading: &Reading) {
+        let Requests { all, not_modified } = reading.requests;
         self.readings += 1;
-        self.requests += u64::from(requests.all);
-        self.not_modified += u64::from(requests.not_modified);
+        self.requests += u64::from(all);
+        self.not_modified += u64::from(not_modified);
+        if reading.problem().is_none() {
+            self.last_success = self.last_success.max(Some(reading.at));
+        }
     }
 }
 

@@ -164,6 +164,21 @@ async fn a_new_follower_wakes_a_poller_that_has_nothing_to_do_for_an_hour() {
 }
 
 #[tokio::test]
+async fn only_a_reading_without_trouble_is_a_success() {
+    let github = github();
+    let down = Reply::Answer { status: 502, headers: Vec::new(), body: String::new() };
+    github.script(Matching::any(), Times::Always, down).unwrap();
+    let (forge, _file) = with_token(&github);
+    let running = Running::with(forge);
+    running.follow("a", REPO, latest());
+    running.until("the failure", REPO, |view| view.reading.problem().is_some()).await;
+    assert_eq!(running.poller.totals().last_success, None);
+    github.clear_scripts();
+    let view = running.until("the release", REPO, shows("v1.0.0")).await;
+    assert!(running.poller.totals().last_success >= Some(view.reading.at));
+}
+
+#[tokio::test]
 async fn a_repository_that_nobody_follows_is_not_read() {
     let github = github();
     github.create_repository("acme/api").unwrap();
