@@ -1,0 +1,28 @@
+//! The operator: follows the GitHub releases of annotated workloads.
+//!
+//! A pass over one target is observe → plan → act → report, one module each. The plan is the
+//! engine's and does no I/O; what is read and written goes through the adapters.
+
+mod act;
+pub mod admin;
+pub mod cli;
+pub mod config;
+mod count;
+pub mod explain;
+mod forge;
+mod images;
+pub mod key;
+mod memory;
+pub mod metrics;
+mod observe;
+mod operator;
+mod pass;
+pub mod program;
+mod queue;
+pub mod replay;
+mod report;
+pub mod run;
+pub mod start;
+mod stores;
+mod surroundings;
+mod watch;

@@ -1,0 +1,185 @@
+//! What the operator remembers of each workload between passes.
+//!
+//! Nothing here is needed for the next step: a process that lost it reads it again.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use belay_adapters::{
+    cluster::{PodWatch, PodsOf},
+    forge::Followed,
+};
+use belay_api::target::TargetStatus;
+use belay_engine::{
+    Timestamp,
+    observed::{Fact, ImageAnswer, Refused},
+    plan::Notice,
+};
+use jiff::SignedDuration;
+
+use crate::{key::Key, stores::TargetId};
+
+/// How long an answer of a registry is kept that no pass has asked for again.
+const ANSWER_KEPT: SignedDuration = SignedDuration::from_hours(2);
+/// The first wait after a write that failed; doubles each time.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+const LONGEST_WAIT: Duration = Duration::from_mins(5);
+
+/// All of it.
+#[derive(Default)]
+pub(crate) struct Memory(Mutex<All>);
+
+#[derive(Default)]
+struct All {
+    workloads: HashMap<Key, OfWorkload>,
+    /// Targets whose rollout was decided and does not show in a Release yet.
+    starting: HashSet<TargetId>,
+    /// Workloads whose next step depends on other targets.
+    waiting_for_others: HashSet<Key>,
+}
+
+/// What is remembered of one workload.
+#[derive(Default)]
+pub(crate) struct OfWorkload {
+    /// What is read of GitHub for it.
+    pub(crate) followed: Option<Followed>,
+    /// The answer to the last apply, if it was refused.
+    pub(crate) refused: Option<Refused>,
+    /// The registry's answers, by image.
+    pub(crate) images: BTreeMap<String, Fact<ImageAnswer>>,
+    /// Images that the registry is being asked for.
+    pub(crate) asking: HashSet<String>,
+    /// The pull secrets and the ServiceAccount that registries are asked with.
+    asked_with: Option<(Vec<String>, String)>,
+    /// The watch of its pods, while it is open, and of which pods it is.
+    pub(crate) pods: Option<(PodsOf, PodWatch)>,
+    /// Whether it was told that its pods cannot be watched.
+    pub(crate) handicap_told: bool,
+    /// What the last pass wanted to tell, so that it is told once.
+    pub(crate) told: Vec<Notice>,
+    /// Writes that failed in a row.
+    failures: u32,
+    /// The last status that the API server did not keep as it was sent.
+    unkept: Option<TargetStatus>,
+}
+
+impl Memory {
+    fn all(&self) -> MutexGuard<'_, All> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Works on what is remembered of one workload.
+    pub(crate) fn of<T>(&self, key: &Key, work: impl FnOnce(&mut OfWorkload) -> T) -> T {
+        work(self.all().workloads.entry(key.clone()).or_default())
+    }
+
+    /// Works on it, unless nothing is remembered.
+    pub(crate) fn peek<T>(&self, key: &Key, work: impl FnOnce(&OfWorkload) -> T) -> Option<T> {
+        self.all().workloads.get(key).map(work)
+    }
+
+    /// Forgets a workload that is not followed any more.
+    pub(crate) fn forget(&self, key: &Key) {
+        let mut all = self.all();
+        all.workloads.remove(key);
+        all.waiting_for_others.remove(key);
+    }
+
+    /// Remembers that a target's rollout begins, or shows by itself now.
+    pub(crate) fn set_starting(&self, target: &TargetId, is_starting: bool) {
+        let mut all = self.all();
+        if is_starting {
+            all.starting.insert(target.clone());
+        } else {
+            all.starting.remove(target);
+        }
+    }
+
+    pub(crate) fn starting(&self) -> Vec<TargetId> {
+        self.all().starting.iter().cloned().collect()
+    }
+
+    /// Remembers whether a workload waits for what others do.
+    pub(crate) fn set_waiting(&self, key: &Key, is_waiting: bool) {
+        let mut all = self.all();
+        if is_waiting {
+            all.waiting_for_others.insert(key.clone());
+        } else {
+            all.waiting_for_others.remove(key);
+        }
+    }
+
+    /// Those that wait for what others do.
+    pub(crate) fn waiting(&self) -> Vec<Key> {
+        self.all().waiting_for_others.iter().cloned().collect()
+    }
+}
+
+impl OfWorkload {
+    /// Keeps what the registry said, and drops what nobody has asked for lately.
+    pub(crate) fn answer(&mut self, image: &str, answer: Fact<ImageAnswer>) {
+        self.asking.remove(image);
+        let now = answer.read();
+        self.images.retain(|_, one| now.duration_since(one.read()) < ANSWER_KEPT);
+        self.images.insert(image.to_owned(), answer);
+    }
+
+    /// With other credentials a registry that refused may answer otherwise: only what is there stays.
+    pub(crate) fn ask_with(&mut self, pull_secrets: &[String], service_account: &str) {
+        let new = (pull_secrets.to_vec(), service_account.to_owned());
+        if self.asked_with.as_ref() != Some(&new) {
+            let is_there = |answer: &Fact<ImageAnswer>| {
+                matches!(answer.value(), Some(ImageAnswer::Present { .. }))
+            };
+            self.images.retain(|_, answer| is_there(answer));
+            self.asked_with = Some(new);
+        }
+    }
+
+    /// Counts a write that failed; returns how long to wait before the next.
+    pub(crate) fn failed(&mut self) -> Duration {
+        let doublings = self.failures.min(16);
+        self.failures = self.failures.saturating_add(1);
+        FIRST_WAIT.saturating_mul(1 << doublings).min(LONGEST_WAIT)
+    }
+
+    /// A write succeeded.
+    pub(crate) fn succeeded(&mut self) {
+        self.failures = 0;
+    }
+
+    /// Remembers a status that was not kept as it was sent.
+    pub(crate) fn settle(&mut self, unkept: Option<TargetStatus>) {
+        self.unkept = unkept;
+    }
+
+    /// Whether a status was sent before and not kept: it is not sent again until it is another.
+    pub(crate) fn is_settled(&self, status: &TargetStatus) -> bool {
+        self.unkept.as_ref() == Some(status)
+    }
+
+    /// Keeps an apply that was refused, counting those in a row.
+    pub(crate) fn refuse(&mut self, new: Refused) {
+        let times = self
+            .refused
+            .as_ref()
+            .filter(|old| old.release == new.release && old.attempt == new.attempt)
+            .map_or(0, |old| old.times);
+        self.refused = Some(Refused { times: times.saturating_add(1), ..new });
+    }
+
+    /// Which notices of a pass are new.
+    pub(crate) fn news(&mut self, notices: Vec<Notice>) -> Vec<Notice> {
+        let news = notices.iter().filter(|one| !self.told.contains(one)).cloned().collect();
+        self.told = notices;
+        news
+    }
+}
+
+/// The first wait of a workload whose write failed at `now`, until `until`.
+pub(crate) fn wait_until(now: Timestamp, until: Timestamp) -> Duration {
+    Duration::try_from(until.duration_since(now)).unwrap_or_default()
+}

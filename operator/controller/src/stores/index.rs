@@ -1,0 +1,131 @@
+//! What belongs together: a workload, its target's objects, and what others say about it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use belay_api::{AnnotationPrefix, Release, ReleaseTarget, Rollback, TargetName};
+
+use super::{
+    Inner,
+    records::{Record, TargetId},
+    workloads::Workload,
+};
+use crate::{key::Key, surroundings};
+
+/// All that was seen of one workload.
+#[derive(Default)]
+pub(crate) struct Seen {
+    /// `None` if it is not followed.
+    pub(crate) workload: Option<Arc<Workload>>,
+    /// The name of its ReleaseTarget: of its target, or, where its annotation is no name, the one
+    /// that it would have without, unless somebody else has that.
+    pub(crate) record_name: Option<TargetName>,
+    /// The ReleaseTarget under that name.
+    pub(crate) target: Option<Arc<ReleaseTarget>>,
+    /// ReleaseTargets of this workload under other names: it was renamed, or is followed no more.
+    pub(crate) former: Vec<Arc<ReleaseTarget>>,
+    pub(crate) releases: Vec<Arc<Release>>,
+    pub(crate) rollbacks: Vec<Arc<Rollback>>,
+    /// The older workload that has this target's name, `Kind/name`.
+    pub(crate) duplicate_of: Option<String>,
+    /// Its namespace and target.
+    pub(crate) id: Option<TargetId>,
+    /// Other targets whose rollouts are under way.
+    pub(crate) rolling_elsewhere: BTreeSet<TargetId>,
+    /// Release tags of its repository that failed elsewhere in the namespace.
+    pub(crate) failed_elsewhere: Vec<String>,
+}
+
+/// The workloads that a changed object concerns.
+pub(super) fn concerned<T: Record>(inner: &Inner, changed: Option<(TargetId, Arc<T>)>) -> Vec<Key> {
+    let Some(((namespace, target), _)) = changed else { return Vec::new() };
+    let mut keys: Vec<Key> = match target.parse() {
+        Ok(name) => inner.workloads.of(&namespace, &name).cloned().collect(),
+        Err(_) => Vec::new(),
+    };
+    // A ReleaseTarget whose workload is not followed any more is known by what it says.
+    if let Some(record) = inner.targets.of(&(namespace.clone(), target)).next()
+        && let Some(workload) = record.status.as_ref().and_then(|status| status.workload.as_ref())
+    {
+        keys.push(Key::new(&namespace, &workload.name));
+    }
+    keys.sort();
+    keys.dedup();
+    keys
+}
+
+pub(super) fn look(inner: &Inner, key: &Key, prefix: &AnnotationPrefix) -> Seen {
+    let mut seen = Seen { workload: inner.workloads.get(key).cloned(), ..Seen::default() };
+    let target = seen.workload.as_ref().and_then(|workload| workload.target.clone());
+    seen.record_name = target.clone().or_else(|| default_name(inner, key, &seen));
+    seen.former = former(inner, key, seen.record_name.as_ref().map(TargetName::as_str));
+    seen.target = seen.record_name.as_ref().and_then(|name| {
+        let id = (key.namespace().to_owned(), name.as_str().to_owned());
+        inner.targets.of(&id).next().cloned()
+    });
+    let (Some(workload), Some(target)) = (seen.workload.clone(), target) else { return seen };
+    let id = (key.namespace().to_owned(), target.as_str().to_owned());
+    seen.id = Some(id.clone());
+    seen.releases = inner.releases.of(&id).cloned().collect();
+    seen.rollbacks = inner.rollbacks.of(&id).cloned().collect();
+    let age = |workload: &Workload| (workload.facts.created, workload.facts.name.clone());
+    seen.duplicate_of = inner
+        .workloads
+        .of(key.namespace(), &target)
+        .filter(|other| *other != key)
+        .filter_map(|other| inner.workloads.get(other))
+        .filter(|other| age(other) < age(&workload))
+        .min_by_key(|other| age(other))
+        .map(|other| format!("{}/{}", other.facts.kind, other.facts.name));
+    let elsewhere = || inner.releases.all().filter(|(of, _)| **of != id);
+    seen.rolling_elsewhere = elsewhere()
+        .filter(|(of, release)| surroundings::is_rolling(release) && is_followed(inner, of))
+        .map(|(of, _)| of.clone())
+        .collect();
+    if let Some(repo) = &workload.repo {
+        let of_namespace =
+            elsewhere().filter(|(of, _)| of.0 == id.0).map(|(_, release)| &**release);
+        seen.failed_elsewhere = surroundings::failed(of_namespace, repo, prefix);
+    }
+    // What a Rollback names may be another target's, which is another answer than "unknown".
+    let named = seen.rollbacks.iter().map(|rollback| &*rollback.spec.to_release_ref.name);
+    let others: BTreeMap<_, _> = named
+        .filter_map(|name| inner.releases.get(&id.0, name))
+        .filter(|release| release.target() != target.as_str())
+        .map(|release| (release.metadata.name.clone(), release))
+        .collect();
+    seen.releases.extend(others.into_values());
+    seen
+}
+
+/// Whether a workload has this target. Without one nothing is rolled out, whatever Releases say.
+pub(super) fn is_followed(inner: &Inner, (namespace, target): &TargetId) -> bool {
+    target.parse().is_ok_and(|name| inner.workloads.of(namespace, &name).next().is_some())
+}
+
+fn default_name(inner: &Inner, key: &Key, seen: &Seen) -> Option<TargetName> {
+    let facts = &seen.workload.as_ref()?.facts;
+    let name = TargetName::default_for(&facts.kind, &facts.name).ok()?;
+    let is_free = inner.workloads.of(key.namespace(), &name).next().is_none();
+    is_free.then_some(name)
+}
+
+fn former(inner: &Inner, key: &Key, target: Option<&str>) -> Vec<Arc<ReleaseTarget>> {
+    let is_of = |record: &ReleaseTarget| {
+        record
+            .status
+            .as_ref()
+            .and_then(|status| status.workload.as_ref())
+            .is_some_and(|workload| workload.name == key.name())
+    };
+    inner
+        .targets
+        .all()
+        .filter(|((namespace, name), record)| {
+            namespace == key.namespace() && Some(name.as_str()) != target && is_of(record)
+        })
+        .map(|(_, record)| record.clone())
+        .collect()
+}
