@@ -103,6 +103,14 @@ pub enum TestbedError {
         /// What it printed.
         stderr: String,
     },
+    /// A Deployment cannot be run as a host process.
+    #[error("could not run Deployment {deployment} as a host process: {why}")]
+    Host {
+        /// Its namespace and name.
+        deployment: String,
+        /// What of it the test bed cannot do as a kubelet would.
+        why: String,
+    },
     /// Something was waited for in vain.
     #[error("waited {} s for {what}; last seen: {last}", within.as_secs())]
     Timeout {

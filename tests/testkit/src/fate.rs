@@ -73,6 +73,20 @@ mod tests {
     }
 
     #[test]
+    fn every_stage_of_pods_leaves_those_of_the_chart_belay_alone() {
+        let stages = include_str!("stages.yaml").split("\n---\n");
+        let of_pods: Vec<_> = stages.filter(|stage| stage.contains("kind: Pod}")).collect();
+        assert_eq!(of_pods.len(), 2);
+        let (key, value) = crate::operator::LABEL;
+        let rule = format!(
+            "    - key: '.metadata.labels[\"{key}\"]'\n      operator: NotIn\n      values: [{value}]\n"
+        );
+        for stage in of_pods {
+            assert!(stage.contains(&rule), "{stage}");
+        }
+    }
+
+    #[test]
     fn no_stage_of_kwok_completes_a_pod() {
         assert!(!include_str!("stages.yaml").contains("Succeeded"));
     }

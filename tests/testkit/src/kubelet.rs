@@ -3,6 +3,9 @@
 //! It needs no Node object: pods that name its node in `spec.nodeName` are its own. What an image's
 //! name decides ([`Fate`]) holds here too; only *when* is in the test's hand, if it asks for that.
 //! It never runs a container. A pod of a Job ends when the test calls [`Kubelet::complete`].
+//!
+//! It can also look after pods that carry a label, whatever node they are on: see
+//! [`operator`](crate::operator).
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -36,13 +39,22 @@ pub enum Pace {
     WhenTold,
 }
 
-/// The kubelet of one node. Dropping it stops it.
+/// The kubelet of one node, or of some pods of a namespace. Dropping it stops it.
 #[derive(Debug)]
 pub struct Kubelet {
-    node: String,
+    name: String,
     state: Arc<Shared>,
     stop: watch::Sender<bool>,
     thread: Option<std::thread::JoinHandle<()>>,
+}
+
+/// Whose pods it looks after.
+#[derive(Debug, Clone)]
+enum Whose {
+    /// Those that name this node.
+    Node(String),
+    /// Those of a namespace that a label selector matches.
+    Labelled { namespace: String, selector: String },
 }
 
 #[derive(Debug)]
@@ -79,11 +91,31 @@ impl Kubelet {
         Self::with_access(cluster.admin_access(), node, pace)
     }
 
+    /// Starts a kubelet for the pods of `namespace` that `selector` matches. kwok must leave them
+    /// alone: `stages.yaml`.
+    ///
+    /// # Errors
+    /// When no client or thread can be made.
+    pub(crate) fn of_pods(
+        access: &Access,
+        namespace: &str,
+        selector: &str,
+        pace: Pace,
+    ) -> Result<Self, TestbedError> {
+        let whose =
+            Whose::Labelled { namespace: namespace.to_owned(), selector: selector.to_owned() };
+        Self::of(access, whose, namespace.to_owned(), pace)
+    }
+
     /// The same on any cluster that a kubeconfig gives access to.
     ///
     /// # Errors
     /// When no client or thread can be made.
     pub fn with_access(access: &Access, node: &str, pace: Pace) -> Result<Self, TestbedError> {
+        Self::of(access, Whose::Node(node.to_owned()), node.to_owned(), pace)
+    }
+
+    fn of(access: &Access, whose: Whose, name: String, pace: Pace) -> Result<Self, TestbedError> {
         let state = Arc::new(Shared {
             inner: Mutex::new(Inner {
                 pace,
@@ -96,24 +128,24 @@ impl Kubelet {
         });
         let (stop, stopped) = watch::channel(false);
         let failed = |source| TestbedError::Start {
-            name: format!("the scripted kubelet of {node}"),
+            name: format!("the scripted kubelet of {name}"),
             program: "a thread".into(),
             source,
         };
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-        let (access, name, shared) = (access.clone(), node.to_owned(), Arc::clone(&state));
+        let (access, shared) = (access.clone(), Arc::clone(&state));
         // A thread and runtime of its own: it serves tests that each have another runtime.
         let thread = std::thread::Builder::new()
-            .name(format!("kubelet-{node}"))
-            .spawn(move || runtime.block_on(serve(&access, &name, &shared, stopped)))
+            .name(format!("kubelet-{name}"))
+            .spawn(move || runtime.block_on(serve(&access, &whose, &shared, stopped)))
             .map_err(failed)?;
-        Ok(Self { node: node.to_owned(), state, stop, thread: Some(thread) })
+        Ok(Self { name, state, stop, thread: Some(thread) })
     }
 
     /// The node's name, for `spec.nodeName` of pod templates.
     pub fn node(&self) -> &str {
-        &self.node
+        &self.name
     }
 
     /// From now on pods go on at this pace.
@@ -193,13 +225,26 @@ fn key(pod: &Pod) -> String {
     format!("{}/{}", pod.namespace().unwrap_or_default(), pod.name_any())
 }
 
-async fn serve(access: &Access, node: &str, shared: &Shared, mut stopped: watch::Receiver<bool>) {
+async fn serve(
+    access: &Access,
+    whose: &Whose,
+    shared: &Shared,
+    mut stopped: watch::Receiver<bool>,
+) {
     let client = match cluster::client(access, "the scripted kubelet") {
         Ok(client) => client,
         Err(error) => return shared.note(error.to_string()),
     };
-    let config = watcher::Config::default().fields(&format!("spec.nodeName={node}"));
-    let mut events = watcher(Api::<Pod>::all(client.clone()), config).boxed();
+    let config = watcher::Config::default();
+    let (pods, config) = match whose {
+        Whose::Node(node) => {
+            (Api::<Pod>::all(client.clone()), config.fields(&format!("spec.nodeName={node}")))
+        }
+        Whose::Labelled { namespace, selector } => {
+            (Api::namespaced(client.clone(), namespace), config.labels(selector))
+        }
+    };
+    let mut events = watcher(pods, config).boxed();
     let mut changed = shared.changed.subscribe();
     loop {
         tokio::select! {

@@ -3,7 +3,8 @@
 //!
 //! Nothing here runs containers. What is real: etcd, the API server, its controllers, the scheduler,
 //! KEDA, Helm, kubectl, the registry. What is scripted: nodes and pods ([`kwok`](fate) or the
-//! [`kubelet`]), and GitHub.
+//! [`kubelet`]), and GitHub. The operator is the real program, installed by its chart, as a process of
+//! the host: [`operator`].
 
 pub mod cluster;
 pub mod error;
@@ -14,6 +15,7 @@ pub mod keda;
 pub mod kubelet;
 mod kwok;
 pub mod objects;
+pub mod operator;
 pub mod process;
 pub mod registry;
 pub mod standing;

@@ -9,10 +9,16 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::cargo::{Cargo, Profile};
+use crate::{
+    cargo::{Cargo, Profile},
+    chart_crds,
+};
 
-/// Where generated files live: all of this folder is generated.
+/// Where the programs' files live: all of this folder is generated.
 const FOLDER: &str = "docs/reference";
+
+/// Where the chart's templates of CRDs live: all of this folder is generated too.
+const CHART: &str = "charts/belay/templates/crds";
 
 /// The programs that make them. Each prints one JSON object of file names and texts.
 const PROGRAMS: [&str; 2] = ["crdgen", "reference"];
@@ -29,30 +35,44 @@ pub(crate) fn run(cargo: &Cargo, check: bool) -> Result<ExitCode> {
         ensure!(output.status.success(), "{name} failed ({})", output.status);
         add(&mut wanted, name, &output.stdout)?;
     }
-    let folder = cargo.root().join(FOLDER);
-    let stale = compare(&folder, &wanted)?;
-    if check {
-        ensure!(
-            stale.is_empty(),
-            "not current: {}; run `cargo xtask generate` and commit what it writes",
-            stale.join(", ")
-        );
-        return Ok(ExitCode::SUCCESS);
+    let templates = chart_crds::templates(&wanted)?;
+    let mut stale = Vec::new();
+    for (folder, files) in [(FOLDER, wanted), (CHART, templates)] {
+        let names = compare(&cargo.root().join(folder), &files)?;
+        if !check {
+            write(cargo.root(), folder, &names, &files)?;
+        }
+        stale.extend(names.into_iter().map(|name| format!("{folder}/{name}")));
     }
-    for name in &stale {
-        let path = folder.join(name);
+    ensure!(
+        stale.is_empty() || !check,
+        "not current: {}; run `cargo xtask generate` and commit what it writes",
+        stale.join(", ")
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the files of a folder that are stale, and removes those that are not wanted.
+fn write(
+    root: &Path,
+    folder: &str,
+    stale: &[String],
+    wanted: &BTreeMap<String, String>,
+) -> Result<()> {
+    for name in stale {
+        let path = root.join(folder).join(name);
         if let Some(text) = wanted.get(name) {
             if let Some(parent) = path.parent() {
                 fs::create_dir_all(parent)?;
             }
             fs::write(&path, text).with_context(|| format!("write {}", path.display()))?;
-            println!("wrote {FOLDER}/{name}");
+            println!("wrote {folder}/{name}");
         } else {
             fs::remove_file(&path).with_context(|| format!("remove {}", path.display()))?;
-            println!("removed {FOLDER}/{name}");
+            println!("removed {folder}/{name}");
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Adds what one program printed to what the others did.

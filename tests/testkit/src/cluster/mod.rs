@@ -199,20 +199,28 @@ impl Cluster {
         let account = json!({
             "apiVersion": "v1", "kind": "ServiceAccount", "metadata": { "name": name },
         });
-        let what = |verb: &str| format!("{verb} ServiceAccount {namespace}/{name}");
         accounts
             .patch(name, &PatchParams::apply(FIELD_MANAGER), &Patch::Apply(account))
             .await
-            .map_err(TestbedError::api(what("apply")))?;
+            .map_err(TestbedError::api(format!("apply ServiceAccount {namespace}/{name}")))?;
+        self.token_of(namespace, name).await
+    }
+
+    /// The same for a ServiceAccount that somebody else made.
+    ///
+    /// # Errors
+    /// [`TestbedError::Api`], also when it does not exist.
+    pub async fn token_of(&self, namespace: &str, name: &str) -> Result<Access, TestbedError> {
+        let accounts: Api<ServiceAccount> = Api::namespaced(self.admin()?, namespace);
         let request = TokenRequest {
             metadata: ObjectMeta::default(),
             spec: TokenRequestSpec { audiences: Vec::new(), ..TokenRequestSpec::default() },
             status: None,
         };
-        let answer = accounts
-            .create_token_request(name, &PostParams::default(), &request)
-            .await
-            .map_err(TestbedError::api(what("request a token of")))?;
+        let answer =
+            accounts.create_token_request(name, &PostParams::default(), &request).await.map_err(
+                TestbedError::api(format!("request a token of ServiceAccount {namespace}/{name}")),
+            )?;
         let token = answer.status.map(|status| status.token).unwrap_or_default();
         Ok(Access {
             credential: Credential::Token(token),

@@ -1,0 +1,10 @@
+//! The chart `charts/belay` under both Helms: what it renders, what it refuses, what rights it gives
+//! on the real API server, and the operator as it installs it.
+
+mod bed;
+mod crds;
+mod hosted;
+mod pod;
+mod rbac;
+mod rights;
+mod values;
