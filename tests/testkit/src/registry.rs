@@ -40,8 +40,10 @@ impl Registry {
         let mut command = Command::new(binary);
         command.args(["-port", &port.to_string()]);
         let process = run.spawn("registry", command)?;
-        let registry =
-            Self { process, host: format!("127.0.0.1:{port}"), http: reqwest::Client::new() };
+        // Tests on several runtimes share it, and a connection ends with the runtime it was made on.
+        let http = reqwest::Client::builder().pool_max_idle_per_host(0).build();
+        let http = http.unwrap_or_default();
+        let registry = Self { process, host: format!("127.0.0.1:{port}"), http };
         let url = format!("http://{}/v2/", registry.host);
         registry
             .process

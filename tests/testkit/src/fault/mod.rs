@@ -3,7 +3,8 @@
 //! The layer stands below retries and authentication, so each attempt is a call of its own, and
 //! above the connection, so what it lets through is what the server gets. It works for kube
 //! ([`client()`]) and for every [`tower::Service`] from an HTTP request to an HTTP response
-//! ([`FaultPlan::http`]; [`ReqwestService`] makes one of a `reqwest::Client`).
+//! ([`FaultPlan::http`]; [`ReqwestService`] makes one of a `reqwest::Client`). Where only a URL can be
+//! given, it is that of a [`Relay`].
 //!
 //! A [`FaultPlan`] holds the rules ("for the second apply of a Deployment: crash after commit") and
 //! the [`Trace`] of all calls. All clients of one simulated process share one plan.
@@ -48,6 +49,7 @@ mod call;
 mod client;
 mod layer;
 mod plan;
+mod relay;
 mod rule;
 mod trace;
 
@@ -63,6 +65,7 @@ pub use self::{
     client::{ReqwestService, client, client_with},
     layer::{FaultLayer, Faulty},
     plan::{FaultPlan, plans_for},
+    relay::Relay,
     rule::{Calls, Nth, Rule},
     trace::{Call, Outcome, Trace},
 };

@@ -24,6 +24,7 @@ const API_VERSION: &str = "2022-11-28";
 pub(crate) enum Outcome {
     Send(Answer),
     Truncate(Answer, usize),
+    Drip(Answer),
     Close,
     Hang,
 }
@@ -80,7 +81,9 @@ pub(crate) fn answer(state: &mut State, request: &Incoming<'_>, origin: &str) ->
         }
     };
     let status = match &outcome {
-        Outcome::Send(answer) | Outcome::Truncate(answer, _) => Some(answer.status.as_u16()),
+        Outcome::Send(answer) | Outcome::Truncate(answer, _) | Outcome::Drip(answer) => {
+            Some(answer.status.as_u16())
+        }
         Outcome::Close | Outcome::Hang => None,
     };
     state.journal.push(Request {
@@ -134,6 +137,7 @@ fn canned(reply: Option<&Reply>) -> Option<Answer> {
         Reply::Garbage
         | Reply::Padded { .. }
         | Reply::Truncated { .. }
+        | Reply::Drip
         | Reply::Close
         | Reply::Hang => None,
     }
@@ -248,6 +252,7 @@ fn finish(
             Outcome::Send(answer)
         }
         Some(Reply::Truncated { bytes }) => Outcome::Truncate(answer, *bytes),
+        Some(Reply::Drip) => Outcome::Drip(answer),
         _ => Outcome::Send(answer),
     }
 }

@@ -110,6 +110,9 @@ pub enum Reply {
         /// Bytes of the body that are sent.
         bytes: usize,
     },
+    /// The head of the real answer, which announces the size of a large body, and then one byte after
+    /// the other, slowly, for as long as the client waits.
+    Drip,
     /// The end of the connection without an answer. The request has no effect.
     Close,
     /// No answer for as long as the client waits. The request has no effect.

@@ -10,7 +10,7 @@ use std::{
 
 use bytes::Bytes;
 use futures::{StreamExt as _, stream};
-use http::{HeaderValue, Request, Response, header::CONTENT_LENGTH};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header::CONTENT_LENGTH};
 use http_body::Frame;
 use http_body_util::{BodyExt as _, Full, Limited, StreamBody, combinators::UnsyncBoxBody};
 use hyper::{body::Incoming as Body, server::conn::http1, service::service_fn};
@@ -127,6 +127,7 @@ async fn respond(shared: Arc<Shared>, request: Request<Body>) -> io::Result<Resp
     match outcome {
         Outcome::Send(answer) => Ok(whole(answer)),
         Outcome::Truncate(answer, bytes) => Ok(truncated(answer, bytes)),
+        Outcome::Drip(answer) => Ok(dripping(answer)),
         Outcome::Close => Err(io::ErrorKind::ConnectionAborted.into()),
         Outcome::Hang => std::future::pending().await,
     }
@@ -151,9 +152,29 @@ fn truncated(answer: Answer, bytes: usize) -> Response<Sent> {
         tokio::task::yield_now().await;
         Err(io::Error::from(io::ErrorKind::ConnectionAborted))
     });
-    let mut response = Response::new(StreamBody::new(sent.chain(end)).boxed_unsync());
-    *response.status_mut() = answer.status;
-    *response.headers_mut() = answer.headers;
+    let body = StreamBody::new(sent.chain(end)).boxed_unsync();
+    announced(answer.status, answer.headers, body, length)
+}
+
+/// Announces a megabyte and sends a blank now and then.
+fn dripping(answer: Answer) -> Response<Sent> {
+    let drops = stream::unfold((), |()| async {
+        wait::pause().await;
+        Some((Ok(Frame::data(Bytes::from_static(b" "))), ()))
+    });
+    let body = StreamBody::new(drops).boxed_unsync();
+    announced(answer.status, answer.headers, body, HeaderValue::from(1_u32 << 20))
+}
+
+fn announced(
+    status: StatusCode,
+    headers: HeaderMap,
+    body: Sent,
+    length: HeaderValue,
+) -> Response<Sent> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
     response.headers_mut().insert(CONTENT_LENGTH, length);
     response
 }

@@ -7,6 +7,7 @@ mod call_id;
 mod crash;
 mod kinds;
 mod plan;
+mod relay;
 mod retry;
 mod support;
 mod trace;

@@ -147,6 +147,20 @@ async fn a_truncated_answer_announces_more_than_it_sends() {
 }
 
 #[tokio::test]
+async fn a_dripping_answer_goes_on_and_on() {
+    let github = github();
+    github.script(Matching::any(), Times::Next(1), Reply::Drip).unwrap();
+    let mut answer = releases(&github).send().await.unwrap();
+    assert_eq!((answer.status().as_u16(), answer.content_length()), (200, Some(1 << 20)));
+    for _ in 0..5 {
+        assert_eq!(answer.chunk().await.unwrap().unwrap(), " ");
+    }
+    // The end of the server ends the answer.
+    drop(github);
+    while answer.chunk().await.is_ok() {}
+}
+
+#[tokio::test]
 async fn a_closed_connection_is_an_error_without_an_effect() {
     let github = github();
     let token = github.create_token("ci", &Rights::write([REPO])).unwrap();
