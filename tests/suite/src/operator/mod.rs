@@ -1,0 +1,12 @@
+//! The operator in the process of a test, on the real control plane: its world, and words to say what
+//! must become of it.
+
+mod bed;
+mod running;
+mod views;
+
+pub use self::{
+    bed::{Bed, World},
+    running::{Running, Wiring},
+    views::{active, condition, describe, reason},
+};
