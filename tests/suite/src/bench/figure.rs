@@ -36,6 +36,10 @@ pub enum Measure {
     Times(fn() -> Result<Vec<f64>>),
     /// Sizes in bytes, told in MiB.
     Mebibytes(fn() -> Result<Vec<f64>>),
+    /// Per cent of something.
+    PerCent(fn() -> Result<Vec<f64>>),
+    /// How many there are.
+    Count(fn() -> Result<Vec<f64>>),
 }
 
 /// What `bench --json` prints about a figure.
@@ -45,7 +49,7 @@ pub struct Outcome {
     pub name: &'static str,
     /// The median; `None` if it could not be measured.
     pub value: Option<f64>,
-    /// `ms`, `s`, `ratio` or `MiB`.
+    /// `ms`, `s`, `ratio`, `MiB`, `%` or `times`.
     pub unit: &'static str,
     /// The goal in words, with its unit.
     pub goal: String,
@@ -74,6 +78,8 @@ impl Measure {
             Self::Seconds(_) => "s",
             Self::Ratio(_) | Self::Times(_) => "ratio",
             Self::Mebibytes(_) => "MiB",
+            Self::PerCent(_) => "%",
+            Self::Count(_) => "times",
         }
     }
 }
@@ -96,7 +102,9 @@ impl Figure {
             Measure::Milliseconds(times) => of_times(&times()?, Duration::from_millis(1)),
             Measure::Seconds(times) => of_times(&times()?, Duration::from_secs(1)),
             Measure::Ratio(ratio) => Ok(of_ratio(&ratio()?)),
-            Measure::Times(times) => of_values(times()?),
+            Measure::Times(values) | Measure::PerCent(values) | Measure::Count(values) => {
+                of_values(values()?)
+            }
             Measure::Mebibytes(sizes) => {
                 of_values(sizes()?.into_iter().map(|bytes| bytes / MEBIBYTE).collect())
             }
@@ -155,6 +163,9 @@ mod tests {
     #[case::ratio_within(Measure::Ratio(ratio), 0.25, 0.25, "at most 0.25 times", true)]
     #[case::ratio_above(Measure::Ratio(ratio), 0.2, 0.25, "at most 0.2 times", false)]
     #[case::times(Measure::Times(|| Ok(vec![2.0, 4.0, 3.0])), 3.0, 3.0, "at most 3 times", true)]
+    #[case::share(Measure::PerCent(|| Ok(vec![0.7])), 1.0, 0.7, "at most 1 %", true)]
+    #[case::none(Measure::Count(|| Ok(vec![0.0])), 0.0, 0.0, "at most 0 times", true)]
+    #[case::some(Measure::Count(|| Ok(vec![2.0])), 0.0, 2.0, "at most 0 times", false)]
     #[case::size(Measure::Mebibytes(|| Ok(vec![3_145_728.0])), 2.0, 3.0, "at most 2 MiB", false)]
     #[case::smaller(Measure::Mebibytes(|| Ok(vec![-524_288.0])), 2.0, -0.5, "at most 2 MiB", true)]
     fn a_goal_is_met_by_a_median_within_it(

@@ -4,6 +4,7 @@ pub mod control_plane;
 pub mod figure;
 pub mod machine;
 pub mod meter;
+pub mod operator;
 pub mod ownership;
 pub mod post_renderer;
 pub mod run;

@@ -13,12 +13,13 @@ use super::{
     control_plane::control_plane_ready_samples,
     figure::{Figure, Measure, Measured, Outcome},
     machine::Machine,
+    operator,
     ownership::lookup_samples,
     post_renderer,
 };
 
 /// Every figure.
-pub const FIGURES: [Figure; 16] = [
+pub const FIGURES: [Figure; 24] = [
     // 1,000 look-ups on a Deployment with 20 managers of 300 fields.
     Figure {
         name: "ownership/lookup",
@@ -30,6 +31,46 @@ pub const FIGURES: [Figure; 16] = [
         name: "operator/control-plane-ready",
         at_most: 10.0,
         measure: Measure::Seconds(control_plane_ready_samples),
+    },
+    // 1,000 targets over 100 repositories, complete, with an operator that was started anew: five
+    // minutes after two quiet ones. The renewal of the operator's Lease is not counted.
+    Figure {
+        name: "operator/rest-memory",
+        at_most: 40.0,
+        measure: Measure::Mebibytes(operator::rest_memory),
+    },
+    Figure {
+        name: "operator/rest-writes",
+        at_most: 0.0,
+        measure: Measure::Count(operator::rest_writes),
+    },
+    Figure {
+        name: "operator/rest-cpu",
+        at_most: 1.0,
+        measure: Measure::PerCent(operator::rest_cpu),
+    },
+    Figure {
+        name: "operator/polls-other-than-304",
+        at_most: 5.0,
+        measure: Measure::PerCent(operator::other_polls),
+    },
+    Figure { name: "operator/ready", at_most: 15.0, measure: Measure::Seconds(operator::ready) },
+    // From a publication to the patched Deployment, the slowest of ten: the interval of 60 s and 2 s.
+    Figure {
+        name: "operator/publish-to-patched",
+        at_most: 62.0,
+        measure: Measure::Seconds(operator::publish_to_patched),
+    },
+    Figure {
+        name: "operator/pull-error-to-reverted",
+        at_most: 45.0,
+        measure: Measure::Seconds(operator::pull_error_to_reverted),
+    },
+    // 50 releases at once over 50 targets against one, from publication to healthy.
+    Figure {
+        name: "operator/fifty-at-once",
+        at_most: 1.5,
+        measure: Measure::Times(operator::fifty_at_once),
     },
     // CPU time with one target against a bare program that does one TLS GET.
     Figure {
