@@ -185,6 +185,34 @@ impl Cargo {
         hand_over(command)
     }
 
+    /// Computes the plan of a debug file.
+    pub(crate) fn replay(&self, file: &Path) -> Result<ExitCode> {
+        // Programs run at the top of the work tree, wherever that was typed.
+        let file = std::path::absolute(file)
+            .with_context(|| format!("find the place of {}", file.display()))?;
+        let mut command = self.program("belay-operator", Profile::Debug)?;
+        command.arg("replay").arg(file);
+        hand_over(command)
+    }
+
+    /// Records rollouts.
+    pub(crate) fn record_rollouts(
+        &self,
+        only: Option<&str>,
+        out: Option<&Path>,
+    ) -> Result<ExitCode> {
+        let mut command = self.program("record_rollouts", Profile::Debug)?;
+        if let Some(only) = only {
+            command.args(["--only", only]);
+        }
+        if let Some(out) = out {
+            let out = std::path::absolute(out)
+                .with_context(|| format!("find the place of {}", out.display()))?;
+            command.arg("--out").arg(out);
+        }
+        hand_over(command)
+    }
+
     /// Fuzzes one target.
     pub(crate) fn fuzz(&self, name: &str, seconds: u64, seed: Option<u64>) -> Result<ExitCode> {
         let mut command = self.program("fuzz", Profile::Fuzz)?;

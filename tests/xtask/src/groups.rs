@@ -53,11 +53,15 @@ impl Group {
             return Ok(Self::Units);
         }
         Ok(match binary {
-            "tests/suite:fuzz_corpus" => Self::Units,
+            "tests/suite:fuzz_corpus" | "tests/suite:rollouts" => Self::Units,
             "tests/suite:post_renderer" => Self::PostRenderer,
-            "tests/suite:api" | "tests/suite:ownership" | "operator/adapters:registry" => {
-                Self::Operator
-            }
+            "tests/suite:api"
+            | "tests/suite:chart"
+            | "tests/suite:crashes"
+            | "tests/suite:operator"
+            | "tests/suite:ownership"
+            | "operator/adapters:cluster"
+            | "operator/adapters:registry" => Self::Operator,
             _ if binary.starts_with("tests/testkit:") || binary == "tests/suite:testbed" => {
                 Self::Testbed
             }

@@ -1,6 +1,7 @@
 //! `cargo xtask`: every task of a contributor and of CI, and nothing that needs another tool.
 
 mod cargo;
+mod chart_crds;
 mod ci;
 mod generate;
 mod groups;
@@ -90,6 +91,22 @@ enum Task {
         #[arg(long)]
         seed: Option<u64>,
     },
+    /// Computes the plan of a file that the operator's /debug/targets/NAMESPACE/NAME answered, prints
+    /// it, and says whether it is the one that was recorded.
+    Replay {
+        /// The file.
+        file: PathBuf,
+    },
+    /// Plays the scenarios of rollouts on a real control plane, and writes down what its controllers
+    /// did, for the tests to replay.
+    RecordRollouts {
+        /// Only scenarios whose name starts with this.
+        #[arg(long)]
+        only: Option<String>,
+        /// Writes the files here, instead of over those that the tests replay.
+        #[arg(long)]
+        out: Option<PathBuf>,
+    },
     /// Builds every component that is not in the cache yet.
     Components,
 }
@@ -121,6 +138,10 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Generate { check } => generate::run(&cargo, check),
         Task::Bench { only, json } => cargo.bench(only.as_deref(), json),
         Task::Fuzz { name, seconds, seed } => cargo.fuzz(&name, seconds, seed),
+        Task::Replay { file } => cargo.replay(&file),
+        Task::RecordRollouts { only, out } => {
+            cargo.record_rollouts(only.as_deref(), out.as_deref())
+        }
         Task::Components => {
             groups::ensure_components()?;
             Ok(ExitCode::SUCCESS)

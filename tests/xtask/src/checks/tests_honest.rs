@@ -13,8 +13,10 @@ const CHECK: &str = "tests";
 const SLEEPS: [&str; 5] = ["park_timeout", "sleep", "sleep_for", "sleep_ms", "sleep_until"];
 
 /// Files that may sleep, with the reason.
-const MAY_SLEEP: [(&str, &str); 1] =
-    [("tests/testkit/src/wait.rs", "the pause between two looks at a condition with a deadline")];
+const MAY_SLEEP: [(&str, &str); 2] = [
+    ("operator/adapters/src/cluster/pods/follow.rs", "the wait after a watch that failed"),
+    ("tests/testkit/src/wait.rs", "the pause between two looks at a condition with a deadline"),
+];
 
 /// Checks all Rust sources, by path.
 pub(super) fn check(sources: &BTreeMap<String, String>) -> Vec<Finding> {

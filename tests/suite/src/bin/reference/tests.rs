@@ -1,0 +1,55 @@
+//! Pages are whole, and no row breaks a table.
+
+use super::*;
+
+/// Rows of all tables; each must have so many bars.
+fn rows(page: &str, bars: usize) -> Vec<&str> {
+    let rows: Vec<_> = page.lines().filter(|line| line.starts_with("| `")).collect();
+    for row in &rows {
+        assert_eq!(row.replace("\\|", "").matches('|').count(), bars, "{row}");
+    }
+    rows
+}
+
+#[test]
+fn every_option_of_the_post_renderer_has_its_row() {
+    let page = post_renderer().unwrap();
+    let options = belay_post_renderer::program::cli::Cli::command().get_arguments().count();
+    // clap adds `--help` and `--version` when the command is built.
+    assert_eq!(rows(&page, 5).len(), options + 2);
+    let mode = "| `--mode auto\\|preserve\\|strip` | `BELAY_MODE` | `auto` | ";
+    assert!(page.contains(mode), "{page}");
+}
+
+#[test]
+fn every_option_of_the_operator_has_its_row_but_annotations() {
+    let page = operator().unwrap();
+    let rows = rows(&page, 5);
+    for row in [
+        "| `--scope cluster\\|namespace` | `BELAY_SCOPE` | `cluster` | ",
+        "| `--check-platforms true\\|false` | `BELAY_CHECK_PLATFORMS` | `true` | ",
+        "| `--admin-bind IP:PORT` | `BELAY_ADMIN_BIND` | `127.0.0.1:8081` | ",
+        "| `OWNER/NAME` | – | – | ",
+        "| `-o`, `--output table\\|json` | – | `table` | ",
+    ] {
+        assert!(rows.iter().any(|one| one.starts_with(row)), "{row} is not in {page}");
+    }
+    assert!(!page.contains("--tag-pattern"), "annotations have a page of their own");
+    assert!(!page.contains("replay"), "it is for contributors");
+}
+
+#[test]
+fn every_metric_has_its_row() {
+    let page = metrics::page().unwrap();
+    assert_eq!(rows(&page, 5).len(), belay_operator::metrics::ALL.len());
+    let row = "| `belay_rollback_terminal_total` | counter | `status`, `namespace`, `driver`, \
+               `initiator_type` | ";
+    assert!(page.contains(row), "{page}");
+}
+
+#[test]
+fn the_schema_describes_the_report() {
+    let schema: serde_json::Value = serde_json::from_str(&schema().unwrap()).unwrap();
+    assert_eq!(schema["title"], "Report");
+    assert!(schema["properties"]["decisions"]["items"].is_object(), "{schema}");
+}
