@@ -14,8 +14,12 @@ pub(crate) fn in_shares<T: Sync, R: Send, E: Send>(
     items: &[T],
     work: impl Fn(&[T]) -> Result<R, E> + Sync,
 ) -> Result<Vec<R>, E> {
-    let threads = thread::available_parallelism().map_or(1, NonZero::get);
-    if items.len() < WORTH_THREADS || threads < 2 {
+    // To count the cores, files of the control groups are read: some 20 system calls.
+    let threads = match items.len() {
+        ..WORTH_THREADS => 1,
+        _ => thread::available_parallelism().map_or(1, NonZero::get),
+    };
+    if threads < 2 {
         return Ok(vec![work(items)?]);
     }
     thread::scope(|scope| {

@@ -89,5 +89,5 @@ impl Verdict {
 
 /// A value of a manifest or a server must not make a second line, or move a terminal's cursor.
 pub(crate) fn one_line(words: &str) -> String {
-    words.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    words.replace(char::is_control, "\u{fffd}")
 }

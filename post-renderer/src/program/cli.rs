@@ -3,13 +3,14 @@
 use std::{
     env,
     ffi::{OsStr, OsString},
+    mem,
     path::PathBuf,
     time::Duration,
 };
 
 use belay_api::AnnotationPrefix;
 use clap::{
-    Arg, ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, ValueEnum,
+    Arg, CommandFactory as _, FromArgMatches as _, Id, Parser, ValueEnum,
     builder::{BoolishValueParser, Resettable},
     parser::ValueSource,
 };
@@ -184,9 +185,14 @@ impl Cli {
         T: Into<OsString> + Clone,
     {
         let mut command = Self::command().mut_args(without_empty_variable);
-        let matches = command.try_get_matches_from_mut(arguments)?;
-        let mut cli = Self::from_arg_matches(&matches)?;
-        cli.given = cli.given(&matches);
+        let mut matches = command.try_get_matches_from_mut(arguments)?;
+        // It is made once, goes with the process, and takes time to be taken to pieces.
+        mem::forget(command);
+        let is_variable =
+            |id: &&Id| matches.value_source(id.as_str()) == Some(ValueSource::EnvVariable);
+        let variables: Vec<Id> = matches.ids().filter(is_variable).cloned().collect();
+        let mut cli = Self::from_arg_matches_mut(&mut matches)?;
+        cli.given = cli.given(&variables);
         Ok(cli)
     }
 
@@ -195,12 +201,11 @@ impl Cli {
         &self.given
     }
 
-    fn given(&self, matches: &ArgMatches) -> Given {
-        let from = |id: &str, option: &'static str, variable: &'static str| match matches
-            .value_source(id)
-        {
-            Some(ValueSource::EnvVariable) => Source::Belay(variable),
-            _ => Source::Belay(option),
+    /// `variables`: the options that a variable stands in for.
+    fn given(&self, variables: &[Id]) -> Given {
+        let from = |id: &str, option: &'static str, variable: &'static str| {
+            let is_variable = variables.iter().any(|known| known.as_str() == id);
+            Source::Belay(if is_variable { variable } else { option })
         };
         // An empty variable is one that is not set, but for the context, where it has a meaning.
         let text = |value: &Option<String>, source: Source| {

@@ -26,15 +26,16 @@ pub fn default_path(variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBu
 /// # Errors
 /// The file cannot be written; never a reason to fail a run.
 pub fn write(path: &Path, text: &str) -> io::Result<()> {
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+    if let Ok(known) = fs::symlink_metadata(path) {
+        if misleads(path, &known) {
+            return Err(io::Error::other("it is a pipe, or standard output"));
+        }
+        // Something that is no regular file (a terminal) is written to, not replaced.
+        if !known.is_file() {
+            return fs::write(path, text);
+        }
+    } else if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         fs::create_dir_all(folder)?;
-    }
-    if misleads(path) {
-        return Err(io::Error::other("it is a pipe, or standard output"));
-    }
-    // Something that is no regular file (a terminal) is written to, not replaced.
-    if fs::symlink_metadata(path).is_ok_and(|known| !known.is_file()) {
-        return fs::write(path, text);
     }
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}", std::process::id()));
@@ -52,14 +53,20 @@ pub fn write(path: &Path, text: &str) -> io::Result<()> {
     written
 }
 
-/// Whether a report there would end up among the manifests, or wait for a reader for ever.
+/// Whether a report there would end up among the manifests, or wait for a reader for ever; `known` is
+/// of `path` itself, which may be a link.
 #[cfg(unix)]
-fn misleads(path: &Path) -> bool {
+fn misleads(path: &Path, known: &fs::Metadata) -> bool {
     use std::os::{
         fd::AsFd as _,
         unix::fs::{FileTypeExt as _, MetadataExt as _},
     };
-    let Ok(there) = fs::metadata(path) else { return false };
+    let led = known.is_symlink().then(|| fs::metadata(path));
+    let there = match &led {
+        None => known,
+        Some(Ok(there)) => there,
+        Some(Err(_)) => return false,
+    };
     let stdout = io::stdout().as_fd().try_clone_to_owned().map(fs::File::from);
     let stdout = stdout.and_then(|stdout| stdout.metadata());
     there.file_type().is_fifo()
@@ -67,21 +74,24 @@ fn misleads(path: &Path) -> bool {
 }
 
 #[cfg(not(unix))]
-fn misleads(_: &Path) -> bool {
+fn misleads(_: &Path, _: &fs::Metadata) -> bool {
     false
 }
 
 fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    // In a folder that others can write to, the name may be somebody's link: never follow one.
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    io::Write::write_all(&mut options.open(path)?, text.as_bytes())
+    let mut file = match options.open(path) {
+        // In a folder that others can write to, the name may be somebody's link: never follow one.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            fs::remove_file(path)?;
+            options.open(path)?
+        }
+        opened => opened?,
+    };
+    io::Write::write_all(&mut file, text.as_bytes())
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 mod extract;
 mod layout;
 mod precheck;
+mod said;
 mod tree;
 
 use std::{
@@ -15,11 +16,11 @@ use std::{
     fmt,
 };
 
-use granit_parser::{Event, Span};
 use memchr::memmem::Finder;
 
 pub(crate) use self::layout::{Entry, Layout};
 pub use self::layout::{Form, Hindrance};
+pub(crate) use self::said::{OwnTag, Said, Scalar};
 use crate::{
     MAX_INPUT,
     scan::{
@@ -49,7 +50,7 @@ pub struct Manifest<'a> {
     pub(crate) prefix: Cow<'a, str>,
     /// What the parser said of documents with targets, so that [`crate::verify`] need not ask again;
     /// of the first ones only, since it takes more room than the text.
-    pub(crate) readings: HashMap<usize, Vec<(Event<'a>, Span)>>,
+    pub(crate) readings: HashMap<usize, Vec<Said<'a>>>,
 }
 
 /// How many events each core keeps: those of some ten workloads.
@@ -242,9 +243,9 @@ pub fn read<'a>(
         let (mut found, mut room) = (Vec::new(), MOST_EVENTS);
         for &index in share {
             let mut events = Vec::new();
-            let mut take = |event: &Event<'a>, span: Span| {
+            let mut take = |said: Said<'a>| {
                 if events.len() <= room {
-                    events.push((event.clone(), span));
+                    events.push(said);
                 }
             };
             let targets = read_document(input, &documents[index], index, &prefix, &mut take)?;

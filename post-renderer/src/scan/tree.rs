@@ -9,7 +9,7 @@ use std::{borrow::Cow, collections::HashMap, ops::Range};
 
 use granit_parser::{Event, Parser, ScalarStyle, Span, StructureStyle, Tag};
 
-use crate::MAX_NESTING;
+use crate::{MAX_NESTING, scan::said::Said};
 
 pub(crate) type NodeId = usize;
 pub(crate) type AnchorId = usize;
@@ -134,8 +134,8 @@ struct Builder<'a> {
     base: usize,
 }
 
-/// Is shown every event of a document, with its span in the text that is read.
-pub(crate) type Observer<'o, 'a> = &'o mut dyn FnMut(&Event<'a>, Span);
+/// Is told what the parser says of each node, in the order of the text.
+pub(crate) type Observer<'o, 'a> = &'o mut dyn FnMut(Said<'a>);
 
 /// Reads the first document of `text`, which starts at `base` in the input. The tree holds what
 /// was read before an error.
@@ -154,7 +154,9 @@ pub(crate) fn build<'a>(
         let done = match event {
             Ok((Event::DocumentEnd | Event::StreamEnd, _)) => return (builder.tree, Ok(())),
             Ok((event, span)) => {
-                observer(&event, span);
+                if let Some(said) = Said::of(&event, span) {
+                    observer(said);
+                }
                 builder.take(event, span)
             }
             Err(error) => Err(Broken {

@@ -1,9 +1,10 @@
 //! The first reader: the events of granit-parser, aliases unexpanded.
 
-use granit_parser::{Event, Parser, ScalarStyle, Span};
+use granit_parser::{Event, Parser};
 
 use crate::{
     MAX_NESTING,
+    scan::{OwnTag, Said, Scalar},
     verify::fingerprint::{Fingerprint, Paths, Place, Seen, Token},
 };
 
@@ -36,39 +37,74 @@ impl<'r> Recorder<'r> {
         self.print
     }
 
-    pub(super) fn take(&mut self, event: &Event<'_>, span: Span) {
-        let Self { text, paths, frames, print } = self;
-        match event {
-            Event::Scalar(..) | Event::Alias(_) => leaf(event, span, text, paths, frames, print),
-            Event::MappingStart(_, _, tag) | Event::SequenceStart(_, _, tag) => {
-                if let Some(tag) = tag {
-                    print.token(Token::Tag(&tag.original()));
+    pub(super) fn take(&mut self, said: &Said<'_>) {
+        match said {
+            Said::Scalar(scalar) => self.scalar(scalar),
+            Said::Alias(place) => {
+                let name = self.text.get(place.clone()).unwrap_or_default();
+                let (_, is_image) = enter(self.paths, &mut self.frames, None);
+                match self.edit().filter(|_| is_image) {
+                    Some(edit) => self.print.image(edit, Seen::Other(name.to_owned())),
+                    None => self.print.token(Token::Alias(name)),
                 }
-                let mapping = matches!(event, Event::MappingStart(..));
-                print.token(if mapping { Token::Mapping } else { Token::Sequence });
-                let (place, is_image) = enter(paths, frames, None);
-                if let (true, Some(edit)) = (is_image, frames.last().and_then(|frame| frame.edit)) {
-                    print.image(edit, Seen::Other("a collection".to_owned()));
-                }
-                let edit = paths.edit(place).filter(|_| mapping);
-                if let Some(edit) = edit {
-                    print.meet(edit);
-                }
-                frames.push(Frame {
-                    place,
-                    edit,
-                    mapping,
-                    value_place: None,
-                    is_image: false,
-                    next_item: 0,
-                });
             }
-            Event::MappingEnd | Event::SequenceEnd => {
-                frames.pop();
-                print.token(Token::End);
+            Said::Mapping(tag) => self.open(true, tag),
+            Said::Sequence(tag) => self.open(false, tag),
+            Said::End => {
+                self.frames.pop();
+                self.print.token(Token::End);
             }
-            _ => {}
         }
+    }
+
+    /// The edit of the mapping that is being read.
+    fn edit(&self) -> Option<usize> {
+        self.frames.last().and_then(|frame| frame.edit)
+    }
+
+    fn open(&mut self, mapping: bool, tag: &OwnTag) {
+        if let Some(tag) = tag {
+            self.print.token(Token::Tag(&tag.original()));
+        }
+        self.print.token(if mapping { Token::Mapping } else { Token::Sequence });
+        let (place, is_image) = enter(self.paths, &mut self.frames, None);
+        if let (true, Some(edit)) = (is_image, self.edit()) {
+            self.print.image(edit, Seen::Other("a collection".to_owned()));
+        }
+        let edit = self.paths.edit(place).filter(|_| mapping);
+        if let Some(edit) = edit {
+            self.print.meet(edit);
+        }
+        self.frames.push(Frame {
+            place,
+            edit,
+            mapping,
+            value_place: None,
+            is_image: false,
+            next_item: 0,
+        });
+    }
+
+    fn scalar(&mut self, scalar: &Scalar<'_>) {
+        let Scalar { text, plain, absent, tag } = scalar;
+        let key = self.frames.last().filter(|frame| frame.mapping && frame.value_place.is_none());
+        let is_key = key.is_some();
+        let (_, is_image) = enter(self.paths, &mut self.frames, is_key.then_some(text));
+        let edit = self.edit();
+        if is_key && edit.is_some() && text == "image" {
+            return;
+        }
+        if let (true, Some(edit)) = (is_image, edit) {
+            let tagged = tag.as_ref().filter(|tag| tag.core_suffix() != Some("str"));
+            let other = tagged.is_some_and(|tag| tag.original() != "!") || *plain && *absent;
+            let seen = if other { Seen::Other } else { Seen::Text };
+            return self.print.image(edit, seen(text.clone().into_owned()));
+        }
+        if let Some(tag) = tag {
+            self.print.token(Token::Tag(&tag.original()));
+        }
+        // Quotes decide what a reader makes of it.
+        self.print.token(if *plain { Token::Number(text) } else { Token::Text(text) });
     }
 }
 
@@ -85,7 +121,9 @@ pub(super) fn read(text: &str, paths: &Paths) -> Result<Fingerprint, String> {
         if matches!(event, Event::DocumentEnd | Event::StreamEnd) {
             break;
         }
-        recorder.take(&event, span);
+        if let Some(said) = Said::of(&event, span) {
+            recorder.take(&said);
+        }
     }
     Ok(recorder.finish())
 }
@@ -104,43 +142,4 @@ fn enter(paths: &Paths, frames: &mut [Frame], key: Option<&str>) -> (Place, bool
     frame.value_place = Some(key.and_then(|key| paths.key(frame.place, key)));
     frame.is_image = frame.edit.is_some() && key == Some("image");
     (None, false)
-}
-
-fn leaf(
-    event: &Event<'_>,
-    span: Span,
-    source: &str,
-    paths: &Paths,
-    frames: &mut [Frame],
-    print: &mut Fingerprint,
-) {
-    let is_key = frames.last().is_some_and(|frame| frame.mapping && frame.value_place.is_none());
-    let key = event.scalar().filter(|_| is_key).map(|(text, _)| text);
-    let (_, is_image) = enter(paths, frames, key);
-    let edit = frames.last().and_then(|frame| frame.edit);
-    if is_key && edit.is_some() && key == Some("image") {
-        return;
-    }
-    let alias = span.slice(source).unwrap_or_default();
-    if let (true, Some(edit)) = (is_image, edit) {
-        let tagged = event.tag().filter(|tag| tag.core_suffix() != Some("str"));
-        let seen = match event.scalar() {
-            Some((text, _)) if tagged.is_some_and(|tag| tag.original() != "!") => {
-                Seen::Other(text.to_owned())
-            }
-            Some((text, ScalarStyle::Plain)) if span.is_empty() => Seen::Other(text.to_owned()),
-            Some((text, _)) => Seen::Text(text.to_owned()),
-            None => Seen::Other(alias.to_owned()),
-        };
-        return print.image(edit, seen);
-    }
-    if let Some(tag) = event.tag() {
-        print.token(Token::Tag(&tag.original()));
-    }
-    match event.scalar() {
-        // Quotes decide what a reader makes of it.
-        Some((text, ScalarStyle::Plain)) => print.token(Token::Number(text)),
-        Some((text, _)) => print.token(Token::Text(text)),
-        None => print.token(Token::Alias(alias)),
-    }
 }

@@ -1,9 +1,9 @@
-//! What a reading of a document amounts to: one hash of everything but the images that were meant
-//! to change, and these images.
+//! What a reading of a document amounts to: everything but the images that were meant to change, in
+//! one piece that can be compared, and these images.
 
 use std::{
     collections::HashMap,
-    hash::{DefaultHasher, Hasher},
+    hash::{DefaultHasher, Hasher as _},
 };
 
 use crate::scan::{Container, Target};
@@ -87,7 +87,10 @@ pub(super) enum Seen {
     Other(String),
 }
 
-/// A part of a document, for the hash.
+/// So much of a document is compared byte by byte, in bytes.
+const MOST_BYTES: usize = 64 << 10;
+
+/// A part of a document.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Token<'a> {
     Mapping,
@@ -104,7 +107,10 @@ pub(super) enum Token<'a> {
 /// A reading of one document.
 #[derive(Debug, Default)]
 pub(super) struct Fingerprint {
-    hasher: DefaultHasher,
+    /// The last tokens, one after the other: all of most documents.
+    content: Vec<u8>,
+    /// Those before; a text that aliases make long takes no room.
+    before: DefaultHasher,
     /// For each edit, for each time its container is met (a repeated key brings it twice), the
     /// values of its `image` keys, in order.
     images: HashMap<usize, Vec<Vec<Seen>>>,
@@ -117,15 +123,22 @@ impl Fingerprint {
             Token::Sequence => (1, ""),
             Token::End => (2, ""),
             Token::Null => (3, ""),
-            Token::Text(text) => (4, text),
-            Token::Tag(text) => (5, text),
-            Token::Alias(text) => (6, text),
-            Token::Number(text) => (7, text),
-            Token::Bool(value) => (8 + u8::from(value), ""),
+            Token::Bool(value) => (4 + u8::from(value), ""),
+            Token::Text(text) => (6, text),
+            Token::Tag(text) => (7, text),
+            Token::Alias(text) => (8, text),
+            Token::Number(text) => (9, text),
         };
-        self.hasher.write_u8(kind);
-        self.hasher.write_usize(text.len());
-        self.hasher.write(text.as_bytes());
+        self.content.push(kind);
+        // Only these have a text, which may be empty.
+        if kind >= 6 {
+            self.content.extend_from_slice(&text.len().to_le_bytes());
+            self.content.extend_from_slice(text.as_bytes());
+        }
+        if self.content.len() >= MOST_BYTES {
+            self.before.write(&self.content);
+            self.content.clear();
+        }
     }
 
     /// A container whose image may change starts.
@@ -140,8 +153,16 @@ impl Fingerprint {
         }
     }
 
+    /// Whether everything but the images is the same.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        self.content == other.content && self.before.finish() == other.before.finish()
+    }
+
+    /// A hash of everything but the images.
     pub(super) fn hash(&self) -> u64 {
-        self.hasher.finish()
+        let mut hasher = self.before.clone();
+        hasher.write(&self.content);
+        hasher.finish()
     }
 
     pub(super) fn images(&self, edit: usize) -> &[Vec<Seen>] {

@@ -13,10 +13,8 @@ use std::{
     str,
 };
 
-use granit_parser::{Event, Span};
-
 use crate::{
-    scan::{self, Manifest, ScanError, Target},
+    scan::{self, Manifest, Said, ScanError, Target},
     shares::in_shares,
     splice::{Edit, Outcome, Spliced, Subject},
     split::{self, Document},
@@ -159,7 +157,7 @@ impl Work<'_> {
         let mut scanned = Some(check_scan(manifest, expected, spliced, after, &pair, &paths)?);
         for reader in [Reader::First, Reader::Second] {
             let before = match (reader, manifest.readings.get(&document)) {
-                (Reader::First, Some(events)) => pair.replay(events, &paths),
+                (Reader::First, Some(nodes)) => pair.replay(nodes, &paths),
                 _ => pair.read(reader, pair.before, &paths, "before")?,
             };
             let after = match scanned.take() {
@@ -171,7 +169,7 @@ impl Work<'_> {
                     (before.images(index), after.images(index))
                 })?;
             }
-            if before.hash() != after.hash() {
+            if !before.is_like(&after) {
                 return Err(VerifyError::More { document: document + 1, reader: reader.name() });
             }
         }
@@ -231,7 +229,7 @@ fn check_scan(
         after,
         pair.document,
         &manifest.prefix,
-        &mut |event, span| recorder.take(event, span),
+        &mut |said| recorder.take(&said),
     )
     .map_err(|cause| VerifyError::Scan { document: number, cause })?;
     let more = || VerifyError::More { document: number, reader: "scan" };
@@ -278,10 +276,10 @@ impl Reader {
 
 impl Pair<'_> {
     /// What the first reader makes of the document before its edits, from what the scan kept.
-    fn replay(&self, events: &[(Event<'_>, Span)], paths: &Paths) -> Fingerprint {
+    fn replay(&self, nodes: &[Said<'_>], paths: &Paths) -> Fingerprint {
         let mut recorder = Recorder::new(str::from_utf8(self.before).unwrap_or_default(), paths);
-        for (event, span) in events {
-            recorder.take(event, *span);
+        for said in nodes {
+            recorder.take(said);
         }
         recorder.finish()
     }

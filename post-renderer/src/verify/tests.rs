@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use rstest::rstest;
 
-use super::*;
+use super::{fingerprint::Token, *};
 use crate::splice::{self, Action};
 
 const INPUT: &str = "---
@@ -52,6 +52,19 @@ fn what_the_scan_kept_is_what_the_first_reader_reads() {
     let read = pair.read(Reader::First, body, &paths, "before").unwrap().hash();
     assert_eq!(kept, read);
     assert_ne!(kept, Fingerprint::default().hash());
+}
+
+#[test]
+fn a_long_content_is_compared_to_its_beginning() {
+    let print = |first: &str| {
+        let mut print = Fingerprint::default();
+        print.token(Token::Text(first));
+        (0..10_000).for_each(|_| print.token(Token::Text("a text")));
+        print
+    };
+    assert!(print("a").is_like(&print("a")));
+    assert!(!print("a").is_like(&print("b")));
+    assert_ne!(print("a").hash(), print("b").hash());
 }
 
 /// Enough edited documents that each core gets a share of them.

@@ -1,9 +1,9 @@
 //! The second reader, of the libyaml family as Helm's own: aliases expanded, scalars typed.
 //!
 //! A visitor of our own, because a repeated key is an error for `serde_yaml::Value` but none for
-//! Helm, and because only a hash is wanted.
+//! Helm, and because only what can be compared is wanted.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use serde::de::{
     Deserialize, DeserializeSeed, EnumAccess, Error, MapAccess, SeqAccess, VariantAccess, Visitor,
@@ -138,7 +138,7 @@ impl<'de> Visitor<'de> for Node<'_> {
         if let Some(edit) = edit {
             self.print.meet(edit);
         }
-        while let Some(key) = entries.next_key::<Key>()? {
+        while let Some(key) = entries.next_key::<Key<'de>>()? {
             let text = key.text();
             let place = text.and_then(|key| self.paths.key(self.place, key));
             let image = edit.filter(|_| text == Some("image"));
@@ -161,14 +161,14 @@ impl<'de> Visitor<'de> for Node<'_> {
 }
 
 /// A key, which may be anything.
-enum Key {
+enum Key<'de> {
     /// A string, as nearly all are.
-    Text(String),
+    Text(Cow<'de, str>),
     /// Anything else: different for different keys.
     Other(String),
 }
 
-impl Key {
+impl Key<'_> {
     fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -189,7 +189,7 @@ impl Key {
     }
 }
 
-impl<'de> Deserialize<'de> for Key {
+impl<'de> Deserialize<'de> for Key<'de> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(KeyVisitor)
     }
@@ -198,68 +198,75 @@ impl<'de> Deserialize<'de> for Key {
 struct KeyVisitor;
 
 impl<'de> Visitor<'de> for KeyVisitor {
-    type Value = Key;
+    type Value = Key<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("any YAML key")
     }
 
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Key, E> {
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Key<'de>, E> {
         Ok(Key::scalar(Token::Bool(value)))
     }
 
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Key, E> {
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Key<'de>, E> {
         Key::of(|node| node.visit_i64(value))
     }
 
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Key, E> {
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Key<'de>, E> {
         Key::of(|node| node.visit_u64(value))
     }
 
-    fn visit_i128<E: Error>(self, value: i128) -> Result<Key, E> {
+    fn visit_i128<E: Error>(self, value: i128) -> Result<Key<'de>, E> {
         Key::of(|node| node.visit_i128(value))
     }
 
-    fn visit_u128<E: Error>(self, value: u128) -> Result<Key, E> {
+    fn visit_u128<E: Error>(self, value: u128) -> Result<Key<'de>, E> {
         Key::of(|node| node.visit_u128(value))
     }
 
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Key, E> {
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Key<'de>, E> {
         Key::of(|node| node.visit_f64(value))
     }
 
-    fn visit_str<E: Error>(self, value: &str) -> Result<Key, E> {
-        Ok(Key::Text(value.to_owned()))
+    fn visit_str<E: Error>(self, value: &str) -> Result<Key<'de>, E> {
+        Ok(Key::Text(value.to_owned().into()))
     }
 
-    fn visit_unit<E: Error>(self) -> Result<Key, E> {
+    fn visit_borrowed_str<E: Error>(self, value: &'de str) -> Result<Key<'de>, E> {
+        Ok(Key::Text(value.into()))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Key<'de>, E> {
         Ok(Key::scalar(Token::Null))
     }
 
-    fn visit_none<E: Error>(self) -> Result<Key, E> {
+    fn visit_none<E: Error>(self) -> Result<Key<'de>, E> {
         self.visit_unit()
     }
 
-    fn visit_some<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Key, D::Error> {
+    fn visit_some<D: serde::Deserializer<'de>>(
+        self,
+        deserializer: D,
+    ) -> Result<Key<'de>, D::Error> {
         deserializer.deserialize_any(self)
     }
 
     fn visit_newtype_struct<D: serde::Deserializer<'de>>(
         self,
         deserializer: D,
-    ) -> Result<Key, D::Error> {
+    ) -> Result<Key<'de>, D::Error> {
         deserializer.deserialize_any(self)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Key, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Key<'de>, A::Error> {
         Key::of(|node| node.visit_seq(items))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Key, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Key<'de>, A::Error> {
         Key::of(|node| node.visit_map(entries))
     }
 
-    fn visit_enum<A: EnumAccess<'de>>(self, tagged: A) -> Result<Key, A::Error> {
+    fn visit_enum<A: EnumAccess<'de>>(self, tagged: A) -> Result<Key<'de>, A::Error> {
         Key::of(|node| node.visit_enum(tagged))
     }
 }

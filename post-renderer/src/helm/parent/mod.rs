@@ -123,7 +123,8 @@ mod proc {
 
     pub(super) fn process(id: u32) -> Result<Process, String> {
         let folder = format!("/proc/{id}");
-        let mut bytes = Vec::new();
+        // Room for most command lines: each further read looks into the other process anew.
+        let mut bytes = Vec::with_capacity(4 << 10);
         let unreadable = |cause| format!("its command line could not be read: {cause}");
         let file = fs::File::open(format!("{folder}/cmdline")).map_err(unreadable)?;
         let limit = u64::try_from(MOST_BYTES + 1).unwrap_or(u64::MAX);
