@@ -34,16 +34,36 @@ pub struct Destination {
     pub token: Option<Secret>,
 }
 
+impl Destination {
+    /// Whether somebody else than the server has to answer before it can be asked: files, the system's
+    /// authorities among them, or a credential plugin.
+    pub fn needs_more(&self) -> bool {
+        let Config { root_cert, auth_info: identity, .. } = &self.config;
+        let files = [&identity.token_file, &identity.client_certificate, &identity.client_key];
+        root_cert.is_none()
+            || files.iter().any(|file| file.is_some())
+            || identity.exec.is_some()
+            || identity.auth_provider.is_some()
+    }
+}
+
+/// Is told of each file before anything is asked of it, since it may let the reader wait.
+pub type BeforeReading<'b> = &'b dyn Fn(&Path);
+
 /// Finds the cluster; `expected` is `--expect-server`.
 ///
 /// # Errors
 /// The configuration cannot be read or used, leads to another server than expected, or elsewhere
 /// than Helm's own.
-pub fn resolve(place: &Place, expected: Option<&str>) -> Result<Destination, ConfigError> {
-    let mut destination = load(&place.access)?;
+pub fn resolve(
+    place: &Place,
+    expected: Option<&str>,
+    before: BeforeReading<'_>,
+) -> Result<Destination, ConfigError> {
+    let mut destination = load(&place.access, before)?;
     let default = destination.namespace.value.clone();
     if let Some(helm) = &place.helm_access {
-        let helms = load(helm)?;
+        let helms = load(helm, before)?;
         same("the API server", &destination.server.value, &helms.server.value)?;
         if place.namespace.is_none() {
             same("the namespace", &default, &helms.namespace.value)?;
@@ -52,7 +72,7 @@ pub fn resolve(place: &Place, expected: Option<&str>) -> Result<Destination, Con
     if let Some(namespace) = &place.namespace {
         if place.namespace_must_be_default {
             let helms = match &place.helm_access {
-                Some(helm) => load(helm)?.namespace.value,
+                Some(helm) => load(helm, before)?.namespace.value,
                 None => default,
             };
             same("the namespace", &namespace.value, &helms)?;
@@ -88,13 +108,15 @@ fn normal(url: &str) -> String {
     format!("{scheme}://{host}:{port}{}", uri.path().trim_end_matches('/'))
 }
 
-fn load(access: &Access) -> Result<Destination, ConfigError> {
-    let kubeconfig = read_kubeconfig(access)?;
+fn load(access: &Access, before: BeforeReading<'_>) -> Result<Destination, ConfigError> {
+    let kubeconfig = read_kubeconfig(access, before)?;
     let (mut config, context) = match kubeconfig {
-        Some(kubeconfig) => of_context(kubeconfig, access)?,
+        Some(kubeconfig) => of_context(kubeconfig, access, before)?,
         None => match &access.server {
             Some(_) => (Config::new(Uri::from_static("https://unset")), None),
-            None => (in_cluster()?, Some(Told::new("in-cluster".to_owned(), Source::HelmDefault))),
+            None => {
+                (in_cluster(before)?, Some(Told::new("in-cluster".to_owned(), Source::HelmDefault)))
+            }
         },
     };
     config.default_retry = false;
@@ -103,7 +125,7 @@ fn load(access: &Access) -> Result<Destination, ConfigError> {
         config.cluster_url = parse_url(server)?;
         from = server.from;
     }
-    overrides(&mut config, access)?;
+    overrides(&mut config, access, before)?;
     // Some kubeconfigs have an empty namespace, which stands for none.
     if config.default_namespace.is_empty() {
         "default".clone_into(&mut config.default_namespace);
@@ -137,17 +159,32 @@ fn shown(uri: &Uri) -> String {
 }
 
 /// The merged kubeconfig; `None` where there is no file at all.
-fn read_kubeconfig(access: &Access) -> Result<Option<Kubeconfig>, ConfigError> {
+fn read_kubeconfig(
+    access: &Access,
+    before: BeforeReading<'_>,
+) -> Result<Option<Kubeconfig>, ConfigError> {
     if let Some(path) = &access.kubeconfig {
+        before(&path.value);
         return read_file(&path.value).map(Some);
     }
     let paths: Vec<PathBuf> = match env::var_os("KUBECONFIG") {
         Some(list) if !list.is_empty() => {
             env::split_paths(&list).filter(|path| !path.as_os_str().is_empty()).collect()
         }
-        _ => env::home_dir().map(|home| home.join(".kube/config")).into_iter().collect(),
+        _ => home_dir(before).map(|home| home.join(".kube/config")).into_iter().collect(),
     };
+    for path in &paths {
+        before(path);
+    }
     merge(&paths)
+}
+
+/// Where no variable tells the home folder, the users of the system are looked through.
+fn home_dir(before: BeforeReading<'_>) -> Option<PathBuf> {
+    if env::var_os("HOME").is_none() {
+        before("/etc/passwd".as_ref());
+    }
+    env::home_dir()
 }
 
 fn merge(paths: &[PathBuf]) -> Result<Option<Kubeconfig>, ConfigError> {
@@ -178,6 +215,7 @@ fn read_file(path: &Path) -> Result<Kubeconfig, ConfigError> {
 fn of_context(
     mut kubeconfig: Kubeconfig,
     access: &Access,
+    before: BeforeReading<'_>,
 ) -> Result<(Config, Option<Told<String>>), ConfigError> {
     let context = match (&access.context, &kubeconfig.current_context) {
         (Some(told), _) => told.clone(),
@@ -206,6 +244,9 @@ fn of_context(
     let has_proxy = hide_environments_proxy(&mut kubeconfig, &context.value);
     let options =
         KubeConfigOptions { context: Some(context.value.clone()), ..KubeConfigOptions::default() };
+    let clusters = kubeconfig.clusters.iter().filter_map(|named| named.cluster.as_ref());
+    let authorities = clusters.filter_map(|cluster| cluster.certificate_authority.as_ref());
+    authorities.for_each(|path| before(path.as_ref()));
     // The function is async, but waits for nothing.
     let loading = Config::from_custom_kubeconfig(kubeconfig, &options);
     let mut config = futures::FutureExt::now_or_never(loading)
@@ -232,10 +273,11 @@ fn hide_environments_proxy(kubeconfig: &mut Kubeconfig, context: &str) -> bool {
     false
 }
 
-fn in_cluster() -> Result<Config, ConfigError> {
+fn in_cluster(before: BeforeReading<'_>) -> Result<Config, ConfigError> {
     if env::var_os("KUBERNETES_SERVICE_HOST").is_none() {
         return Err(ConfigError::NoCluster);
     }
+    before("/var/run/secrets/kubernetes.io/serviceaccount".as_ref());
     let mut config = Config::incluster().map_err(|error| ConfigError::Context {
         context: "in-cluster".to_owned(),
         cause: Box::new(error),
@@ -249,8 +291,13 @@ fn in_cluster() -> Result<Config, ConfigError> {
     Ok(config)
 }
 
-fn overrides(config: &mut Config, access: &Access) -> Result<(), ConfigError> {
+fn overrides(
+    config: &mut Config,
+    access: &Access,
+    before: BeforeReading<'_>,
+) -> Result<(), ConfigError> {
     if let Some(path) = &access.ca_file {
+        before(&path.value);
         let failed = |cause| ConfigError::Authority { path: path.value.clone(), cause };
         let pem = fs::read(&path.value).map_err(|error| failed(Box::new(error)))?;
         let certificates = rustls::pki_types::pem::PemObject::pem_slice_iter(&pem)

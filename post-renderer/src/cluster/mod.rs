@@ -11,7 +11,7 @@ mod words;
 pub(crate) use self::client::chain;
 pub use self::{
     client::Cluster,
-    config::{Destination, resolve},
+    config::{BeforeReading, Destination, resolve},
     error::{ConfigError, ReadError},
     live::{Fetched, Found, LiveReader, ObjectKey},
     record::{ApplyMethod, RecordAnswer},

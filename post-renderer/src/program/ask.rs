@@ -1,14 +1,20 @@
 //! What a run has to ask before it can decide: where Helm applies, the live objects, and how Helm
 //! applies.
 
-use std::{collections::BTreeMap, mem};
+use std::{collections::BTreeMap, mem, pin::pin};
 
 use crate::{
     cluster::{self, ApplyMethod, Cluster, Fetched, LiveReader, ObjectKey, RecordAnswer},
     decide::{Apply, Decision, Live, Settings},
     helm::{Driver, ServerSide as HelmServerSide},
     locate::{self, Source, Told},
-    program::{Setting, cli::ServerSide, render::each},
+    program::{
+        Setting,
+        cli::ServerSide,
+        guard::{Guard, LOOK},
+        render::each,
+        waits,
+    },
     report::{Fact, Report},
     scan::{Container, Manifest, Target},
 };
@@ -60,7 +66,13 @@ pub(super) fn ask(
     )
     .map_err(|error| cluster::chain(&error))?;
     let expected = setting.cli.expect_server.as_deref().filter(|url| !url.is_empty());
-    let destination = cluster::resolve(&place, expected).map_err(|error| cluster::chain(&error))?;
+    let guard = &setting.guard;
+    let destination =
+        cluster::resolve(&place, expected, &|path| waits::before_reading(guard, path))
+            .map_err(|error| cluster::chain(&error))?;
+    if destination.needs_more() {
+        guard.watch();
+    }
     report.server = Some(Fact::from(&destination.server));
     report.context = destination.context.as_ref().map(Fact::from);
     report.namespace = Some(Fact::from(&destination.namespace));
@@ -76,7 +88,7 @@ pub(super) fn ask(
         .enable_time()
         .build()
         .map_err(|error| format!("start the runtime: {error}"))?;
-    let asked = runtime.block_on(async {
+    let asked = runtime.block_on(watched(guard, async {
         let cluster =
             Cluster::new(&destination, keys.len()).map_err(|error| cluster::chain(&error))?;
         let reader = LiveReader::new(&cluster, setting.cli.annotation_prefix.clone());
@@ -102,10 +114,22 @@ pub(super) fn ask(
             report.apply = Some(apply_fact(apply, &from));
         }
         Ok(answers)
-    });
+    }));
     // The process ends soon, and its connections with it; to close them in order takes time.
     mem::forget(runtime);
     asked
+}
+
+/// What the server says; while it lets the run wait, the run looks whether it has to end.
+async fn watched<T>(guard: &Guard, asked: impl Future<Output = T>) -> T {
+    let mut asked = pin!(asked);
+    while !guard.watches() {
+        match tokio::time::timeout(LOOK, asked.as_mut()).await {
+            Ok(answered) => return answered,
+            Err(_) => guard.look(),
+        }
+    }
+    asked.await
 }
 
 fn apply_fact(apply: Apply, from: &str) -> Fact {

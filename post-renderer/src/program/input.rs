@@ -4,9 +4,12 @@ use std::io::Read;
 
 use crate::MAX_INPUT;
 
+/// Room for the manifests of most charts, in bytes.
+const MOST_CHARTS: usize = 16 << 10;
+
 /// Reads everything; more than [`MAX_INPUT`] is an error.
 pub(super) fn read(from: impl Read) -> Result<Vec<u8>, String> {
-    let mut input = Vec::new();
+    let mut input = Vec::with_capacity(MOST_CHARTS);
     let limit = u64::try_from(MAX_INPUT).unwrap_or(u64::MAX).saturating_add(1);
     from.take(limit)
         .read_to_end(&mut input)

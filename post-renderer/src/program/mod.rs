@@ -5,6 +5,7 @@ pub mod cli;
 mod guard;
 mod input;
 mod render;
+mod waits;
 
 use std::{
     env,
@@ -15,6 +16,7 @@ use std::{
 
 use cli::Cli;
 use guard::{Guard, LastWords, SoFar};
+use waits::Patient;
 
 use crate::{
     helm::{Environment, Parent, environment, parent},
@@ -28,6 +30,7 @@ pub(crate) struct Setting {
     environment: Environment,
     parent: Parent,
     so_far: SoFar,
+    guard: Guard,
 }
 
 /// Runs with the process's arguments, environment, parent and standard streams.
@@ -49,25 +52,28 @@ pub fn main() -> ExitCode {
         LastWords { log_file: log_file(&cli), format: cli.report, so_far: so_far.clone() };
     let guard = Guard::start(cli.timeout, parent_id, last_words.clone());
     let environment = environment::read(&|name| env::var(name).ok());
-    let setting = Setting { cli, environment, parent: parent::look(), so_far };
+    let mut setting = Setting { cli, environment, parent: parent::look(), so_far, guard };
     let mut report = Report::new();
     let result = run(&setting, &mut report);
-    guard.end();
+    setting.guard.end();
     conclude(&setting, report, &result, &last_words)
 }
 
 /// Everything up to the one write.
 fn run(setting: &Setting, report: &mut Report) -> Result<(), String> {
     refuse_explain(setting)?;
-    let input = input::read(io::stdin().lock())?;
+    let input = input::read(Patient::new(io::stdin().lock(), &setting.guard))?;
     report.input.bytes = input.len();
     setting.so_far.keep(report);
+    waits::before_work(&setting.guard, &input);
     let output = render::render(setting, &input, report)?;
+    setting.guard.look();
     report.succeeded = true;
     if setting.cli.explain {
         return Ok(());
     }
     setting.so_far.keep(report);
+    waits::before_writing(&setting.guard, output.len());
     let mut stdout = io::stdout().lock();
     stdout
         .write_all(&output)
@@ -97,15 +103,16 @@ fn conclude(
         report.succeeded = false;
         report.error = Some(error.clone());
     }
-    let kept = last_words.keep(&report);
+    let text = last_words.format(&report);
+    let kept = last_words.keep(&text);
     if setting.cli.explain && result.is_ok() {
-        let text = last_words.format(&report);
         let mut stdout = io::stdout().lock();
         let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
         return if written.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
+    let shown = if result.is_ok() { text } else { last_words.shown(report, kept.as_deref()) };
     // Nobody need read it.
-    let _ = io::stderr().lock().write_all(last_words.shown(report, kept.as_deref()).as_bytes());
+    let _ = io::stderr().lock().write_all(shown.as_bytes());
     if result.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 

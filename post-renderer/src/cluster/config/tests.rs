@@ -42,6 +42,10 @@ fn place(access: Access) -> Place {
     }
 }
 
+fn resolve(place: &Place, expected: Option<&str>) -> Result<Destination, ConfigError> {
+    super::resolve(place, expected, &|_| ())
+}
+
 fn ours(value: &str) -> Told<String> {
     Told::new(value.to_owned(), Source::Belay("--kube-context"))
 }
@@ -180,4 +184,42 @@ fn files_that_say_nothing_are_as_good_as_none() {
     fs::write(&path, "").unwrap();
     assert!(merge(&[path]).unwrap().is_none());
     assert!(merge(&[]).unwrap().is_none());
+}
+
+#[test]
+fn every_file_is_told_of_before_it_is_asked_for() {
+    let bed = bed();
+    let path = bed.access.kubeconfig.as_ref().unwrap().value.clone();
+    let text = KUBECONFIG.replace(
+        "cluster: {server: 'https://prod",
+        "cluster: {certificate-authority: /nowhere/ca, server: 'https://prod",
+    );
+    fs::write(&path, text).unwrap();
+    let told = std::cell::RefCell::new(Vec::new());
+    let ca_file = Some(Told::new(PathBuf::from("/nowhere/other"), Source::HelmCommandLine));
+    let access = Access { context: Some(ours("dev")), ca_file, ..bed.access };
+    super::resolve(&place(access), None, &|path| told.borrow_mut().push(path.to_owned()))
+        .unwrap_err();
+    let expected = [path, "/nowhere/ca".into(), "/nowhere/other".into()];
+    assert_eq!(told.into_inner(), expected);
+}
+
+#[rstest]
+#[case::inline("certificate-authority-data: ''", "token: abc", false)]
+#[case::system("insecure-skip-tls-verify: false", "token: abc", true)]
+#[case::plugin("insecure-skip-tls-verify: false", "exec: {command: login, apiVersion: v1}", true)]
+#[case::file("insecure-skip-tls-verify: false", "tokenFile: /nowhere", true)]
+fn what_more_than_the_server_is_needed(
+    #[case] cluster: &str,
+    #[case] user: &str,
+    #[case] more: bool,
+) {
+    let bed = bed();
+    let path = &bed.access.kubeconfig.as_ref().unwrap().value;
+    let text = KUBECONFIG.replace("{token: abc}", &format!("{{{user}}}"));
+    let text =
+        text.replace("{server: 'https://user", &format!("{{{cluster}, server: 'https://user"));
+    fs::write(path, text).unwrap();
+    let found = resolve(&place(bed.access), None).unwrap();
+    assert_eq!(found.needs_more(), more);
 }

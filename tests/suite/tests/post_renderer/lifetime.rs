@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// A server that takes requests and never answers.
-async fn silent() -> Result<FakeServer> {
+pub(crate) async fn silent() -> Result<FakeServer> {
     FakeServer::answering(Answer::Stall(Vec::new())).await
 }
 
@@ -35,7 +35,7 @@ async fn operated() -> Result<FakeServer> {
     FakeServer::answering(Answer::json("200 OK", &live("shop", WEB, LIVE))).await
 }
 
-async fn is_asked(server: &FakeServer) -> Result<()> {
+pub(crate) async fn is_asked(server: &FakeServer) -> Result<()> {
     wait::until("the server to be asked", wait::SOON, || async {
         let heads = server.heads();
         if heads.is_empty() { Err("no request") } else { Ok(()) }

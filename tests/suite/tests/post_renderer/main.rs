@@ -15,3 +15,4 @@ mod plugin;
 mod refusals;
 mod runs;
 mod schema;
+mod waits;
