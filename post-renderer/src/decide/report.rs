@@ -89,5 +89,9 @@ impl Verdict {
 
 /// A value of a manifest or a server must not make a second line, or move a terminal's cursor.
 pub(crate) fn one_line(words: &str) -> String {
+    // Nearly all words are, and to look at bytes is quicker.
+    if words.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return words.to_owned();
+    }
     words.replace(char::is_control, "\u{fffd}")
 }

@@ -1,5 +1,7 @@
 //! The command line (the post-renderer specification, section 4).
 
+mod quick;
+
 use std::{
     env,
     ffi::{OsStr, OsString},
@@ -182,10 +184,15 @@ impl Cli {
     pub fn parse_from<I, T>(arguments: I) -> Result<Self, clap::Error>
     where
         I: IntoIterator<Item = T>,
-        T: Into<OsString> + Clone,
+        T: Into<OsString>,
     {
+        let words: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
+        quick::read(&words).map_or_else(|| Self::by_clap(&words), Ok)
+    }
+
+    fn by_clap(words: &[OsString]) -> Result<Self, clap::Error> {
         let mut command = Self::command().mut_args(without_empty_variable);
-        let mut matches = command.try_get_matches_from_mut(arguments)?;
+        let mut matches = command.try_get_matches_from_mut(words)?;
         // It is made once, goes with the process, and takes time to be taken to pieces.
         mem::forget(command);
         let is_variable =

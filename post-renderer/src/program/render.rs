@@ -145,6 +145,7 @@ fn verdicts(
         }));
         report.notes.extend(first_upgrade_note(helm, &settings, &verdicts));
     }
+    mem::forget(live);
     Ok(verdicts)
 }
 

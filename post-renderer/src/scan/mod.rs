@@ -10,11 +10,7 @@ mod precheck;
 mod said;
 mod tree;
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, HashMap},
-    fmt,
-};
+use std::{borrow::Cow, collections::BTreeMap, fmt};
 
 use memchr::memmem::Finder;
 
@@ -50,7 +46,7 @@ pub struct Manifest<'a> {
     pub(crate) prefix: Cow<'a, str>,
     /// What the parser said of documents with targets, so that [`crate::verify`] need not ask again;
     /// of the first ones only, since it takes more room than the text.
-    pub(crate) readings: HashMap<usize, Vec<Said<'a>>>,
+    pub(crate) readings: BTreeMap<usize, Vec<Said<'a>>>,
 }
 
 /// How many events each core keeps: those of some ten workloads.
@@ -242,7 +238,9 @@ pub fn read<'a>(
     let shares = in_shares(&wanted, |share| {
         let (mut found, mut room) = (Vec::new(), MOST_EVENTS);
         for &index in share {
-            let mut events = Vec::new();
+            // Charts have a node for each 16 bytes or so.
+            let nodes = documents[index].body(input).len() / 16;
+            let mut events = Vec::with_capacity(nodes.min(room));
             let mut take = |said: Said<'a>| {
                 if events.len() <= room {
                     events.push(said);
@@ -257,7 +255,7 @@ pub fn read<'a>(
         }
         Ok(found)
     })?;
-    let (mut targets, mut readings) = (Vec::new(), HashMap::new());
+    let (mut targets, mut readings) = (Vec::new(), BTreeMap::new());
     for (index, mut found, reading) in shares.into_iter().flatten() {
         readings.extend(reading.map(|reading| (index, reading)));
         targets.append(&mut found);
@@ -306,6 +304,9 @@ pub(crate) fn read_document<'a>(
 /// Readers of the libyaml family break lines at these, others do not: what such a document means
 /// depends on who reads it.
 fn odd_line_break(body: &[u8]) -> Option<usize> {
+    if body.is_ascii() {
+        return None;
+    }
     ["\u{85}", "\u{2028}", "\u{2029}"].iter().find_map(|odd| Finder::new(odd).find(body))
 }
 

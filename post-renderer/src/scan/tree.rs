@@ -14,6 +14,9 @@ use crate::{MAX_NESTING, scan::said::Said};
 pub(crate) type NodeId = usize;
 pub(crate) type AnchorId = usize;
 
+/// For so many nodes there is room from the start.
+const MOST_NODES: usize = 256;
+
 /// What a place in an object is, as far as a rule cares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
@@ -149,7 +152,10 @@ pub(crate) fn build<'a>(
         block_nesting_limit: MAX_NESTING,
     };
     options.set_emit_comments(false);
-    let mut builder = Builder { tree: Tree::default(), frames: Vec::new(), base };
+    // Of a workload as many nodes are kept; grown step by step, they would take twice the room.
+    let nodes = Vec::with_capacity((text.len() / 32).min(MOST_NODES));
+    let tree = Tree { nodes, ..Tree::default() };
+    let mut builder = Builder { tree, frames: Vec::with_capacity(16), base };
     for event in Parser::new_from_str_with_options(text, options) {
         let done = match event {
             Ok((Event::DocumentEnd | Event::StreamEnd, _)) => return (builder.tree, Ok(())),

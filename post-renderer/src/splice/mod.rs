@@ -8,7 +8,12 @@ mod scalar;
 mod strip;
 mod text;
 
-use std::{borrow::Cow, collections::HashMap, fmt, ops::Range};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    ops::Range,
+};
 
 pub use self::scalar::is_writable;
 use crate::scan::{Container, Entry, Manifest, Position, Target};
@@ -148,7 +153,7 @@ impl Change {
 }
 
 /// An anchor of a document, and how many of its aliases are replaced.
-type Replaced = HashMap<(usize, usize), usize>;
+type Replaced = BTreeMap<(usize, usize), usize>;
 
 /// Applies `edits` to the manifest. Without any, or where none changes anything, the bytes are
 /// those of the input.
@@ -195,7 +200,7 @@ fn find<'m>(
 
 /// Counts the aliases that the edits replace: an anchor that only these read may be edited.
 fn replaced_aliases(manifest: &Manifest<'_>, edits: &[Edit<'_>]) -> Result<Replaced, SpliceError> {
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = BTreeSet::new();
     let mut replaced = Replaced::new();
     for edit in edits {
         let (target, container) = find(manifest, *edit)?;

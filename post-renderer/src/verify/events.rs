@@ -1,5 +1,7 @@
 //! The first reader: the events of granit-parser, aliases unexpanded.
 
+use std::str;
+
 use granit_parser::{Event, Parser};
 
 use crate::{
@@ -22,14 +24,14 @@ struct Frame {
 
 /// Takes the events of one document.
 pub(super) struct Recorder<'r> {
-    text: &'r str,
+    text: &'r [u8],
     paths: &'r Paths,
     frames: Vec<Frame>,
     print: Fingerprint,
 }
 
 impl<'r> Recorder<'r> {
-    pub(super) fn new(text: &'r str, paths: &'r Paths) -> Self {
+    pub(super) fn new(text: &'r [u8], paths: &'r Paths) -> Self {
         Self { text, paths, frames: Vec::new(), print: Fingerprint::default() }
     }
 
@@ -41,7 +43,9 @@ impl<'r> Recorder<'r> {
         match said {
             Said::Scalar(scalar) => self.scalar(scalar),
             Said::Alias(place) => {
+                // What is no text is an error of the reader before it tells of an alias.
                 let name = self.text.get(place.clone()).unwrap_or_default();
+                let name = str::from_utf8(name).unwrap_or_default();
                 let (_, is_image) = enter(self.paths, &mut self.frames, None);
                 match self.edit().filter(|_| is_image) {
                     Some(edit) => self.print.image(edit, Seen::Other(name.to_owned())),
@@ -115,7 +119,7 @@ pub(super) fn read(text: &str, paths: &Paths) -> Result<Fingerprint, String> {
         block_nesting_limit: MAX_NESTING,
     };
     options.set_emit_comments(false);
-    let mut recorder = Recorder::new(text, paths);
+    let mut recorder = Recorder::new(text.as_bytes(), paths);
     for event in Parser::new_from_str_with_options(text, options) {
         let (event, span) = event.map_err(|error| error.to_string())?;
         if matches!(event, Event::DocumentEnd | Event::StreamEnd) {

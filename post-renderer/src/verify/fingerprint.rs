@@ -2,7 +2,7 @@
 //! one piece that can be compared, and these images.
 
 use std::{
-    collections::HashMap,
+    collections::BTreeMap,
     hash::{DefaultHasher, Hasher as _},
 };
 
@@ -16,8 +16,8 @@ pub(super) struct Paths {
 
 #[derive(Debug, Default)]
 struct Steps {
-    keys: HashMap<String, usize>,
-    items: HashMap<usize, usize>,
+    keys: BTreeMap<String, usize>,
+    items: BTreeMap<usize, usize>,
     /// Which edit is of the mapping at this place.
     edit: Option<usize>,
 }
@@ -113,7 +113,7 @@ pub(super) struct Fingerprint {
     before: DefaultHasher,
     /// For each edit, for each time its container is met (a repeated key brings it twice), the
     /// values of its `image` keys, in order.
-    images: HashMap<usize, Vec<Vec<Seen>>>,
+    images: BTreeMap<usize, Vec<Vec<Seen>>>,
 }
 
 impl Fingerprint {

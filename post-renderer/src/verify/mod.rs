@@ -8,10 +8,7 @@ mod events;
 mod fingerprint;
 mod values;
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    str,
-};
+use std::{collections::BTreeMap, str};
 
 use crate::{
     scan::{self, Manifest, Said, ScanError, Target},
@@ -197,7 +194,7 @@ fn check_documents(
 }
 
 /// The images that edited containers must have, by target and container.
-type Expected<'e> = HashMap<(usize, usize), Option<&'e str>>;
+type Expected<'e> = BTreeMap<(usize, usize), Option<&'e str>>;
 
 fn expected_images<'e>(edits: &[Edit<'e>], outcomes: &[Outcome]) -> Expected<'e> {
     let image = |(edit, outcome): (&Edit<'e>, &Outcome)| {
@@ -222,8 +219,7 @@ fn check_scan(
     paths: &Paths,
 ) -> Result<Fingerprint, VerifyError> {
     let number = pair.document + 1;
-    // A target that is not UTF-8 is an error of the scan.
-    let mut recorder = Recorder::new(str::from_utf8(pair.after).unwrap_or_default(), paths);
+    let mut recorder = Recorder::new(pair.after, paths);
     let scanned = scan::read_document(
         spliced.bytes.as_ref(),
         after,
@@ -277,7 +273,7 @@ impl Reader {
 impl Pair<'_> {
     /// What the first reader makes of the document before its edits, from what the scan kept.
     fn replay(&self, nodes: &[Said<'_>], paths: &Paths) -> Fingerprint {
-        let mut recorder = Recorder::new(str::from_utf8(self.before).unwrap_or_default(), paths);
+        let mut recorder = Recorder::new(self.before, paths);
         for said in nodes {
             recorder.take(said);
         }

@@ -119,9 +119,29 @@ mod proc {
 
     use std::{fs, io::Read as _};
 
-    use super::{Doubt, MOST_BYTES, Process};
+    use super::{Doubt, MOST_BYTES, Process, name};
 
+    /// A process; of one whose executable is no Helm nothing else is read, as nothing else counts.
     pub(super) fn process(id: u32) -> Result<Process, String> {
+        match executable(id) {
+            Some(program) if !name::is_helm(name::base(&program)) => {
+                let arguments = Vec::new();
+                let executable = Some(program);
+                Ok(Process { executable, arguments, guessed: false, doubt: None, folder: None })
+            }
+            executable => whole(id, executable),
+        }
+    }
+
+    /// Its executable, where that shows.
+    pub(super) fn executable(id: u32) -> Option<String> {
+        let path = fs::read_link(format!("/proc/{id}/exe")).ok()?;
+        let path = path.to_string_lossy();
+        Some(path.strip_suffix(" (deleted)").unwrap_or(&path).to_owned())
+    }
+
+    /// A process with all that counts of a Helm.
+    pub(super) fn whole(id: u32, executable: Option<String>) -> Result<Process, String> {
         let folder = format!("/proc/{id}");
         // Room for most command lines: each further read looks into the other process anew.
         let mut bytes = Vec::with_capacity(4 << 10);
@@ -130,11 +150,6 @@ mod proc {
         let limit = u64::try_from(MOST_BYTES + 1).unwrap_or(u64::MAX);
         file.take(limit).read_to_end(&mut bytes).map_err(unreadable)?;
         let (arguments, doubt) = arguments(&bytes)?;
-        let executable = fs::read_link(format!("{folder}/exe")).ok();
-        let executable = executable.map(|path| {
-            let path = path.to_string_lossy();
-            path.strip_suffix(" (deleted)").unwrap_or(&path).to_owned()
-        });
         let folder = fs::read_link(format!("{folder}/cwd")).ok();
         Ok(Process { executable, arguments, guessed: false, doubt, folder })
     }

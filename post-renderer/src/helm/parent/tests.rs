@@ -183,13 +183,15 @@ fn a_running_process_shows_its_executable_its_arguments_and_its_folder() {
     // Its command line shows for sure only once it runs.
     input.write_all(b"x").unwrap();
     output.read_exact(&mut [0]).unwrap();
-    let seen = proc::process(child.id());
+    let seen = proc::whole(child.id(), proc::executable(child.id()));
+    let judged = proc::process(child.id()).map(judge);
     drop(input);
     child.wait().unwrap();
     let seen = seen.unwrap();
     assert_eq!(seen.arguments, ["cat", "-", "", "é"]);
     assert_eq!(seen.folder, Some(folder));
-    assert!(seen.executable.is_some());
+    let program = seen.executable.as_deref().map(name::base).unwrap().to_owned();
+    assert_eq!(judged, Ok(Parent::Other { program }));
 }
 
 #[cfg(target_os = "linux")]
