@@ -111,6 +111,8 @@ pub(super) struct Fingerprint {
     content: Vec<u8>,
     /// Those before; a text that aliases make long takes no room.
     before: DefaultHasher,
+    /// Whether there are any.
+    is_long: bool,
     /// For each edit, for each time its container is met (a repeated key brings it twice), the
     /// values of its `image` keys, in order.
     images: BTreeMap<usize, Vec<Vec<Seen>>>,
@@ -138,6 +140,7 @@ impl Fingerprint {
         if self.content.len() >= MOST_BYTES {
             self.before.write(&self.content);
             self.content.clear();
+            self.is_long = true;
         }
     }
 
@@ -165,7 +168,42 @@ impl Fingerprint {
         hasher.finish()
     }
 
+    /// Its tokens again; `None` where there are too many to keep them.
+    pub(super) fn tokens(&self) -> Option<Tokens<'_>> {
+        (!self.is_long).then_some(Tokens(&self.content))
+    }
+
     pub(super) fn images(&self, edit: usize) -> &[Vec<Seen>] {
         self.images.get(&edit).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// The tokens of a [`Fingerprint`].
+pub(super) struct Tokens<'f>(&'f [u8]);
+
+impl<'f> Iterator for Tokens<'f> {
+    type Item = Token<'f>;
+
+    fn next(&mut self) -> Option<Token<'f>> {
+        let (kind, rest) = self.0.split_first()?;
+        self.0 = rest;
+        let mut text = || {
+            let (length, rest) = self.0.split_first_chunk()?;
+            let (text, rest) = rest.split_at_checked(usize::from_le_bytes(*length))?;
+            self.0 = rest;
+            str::from_utf8(text).ok()
+        };
+        Some(match kind {
+            0 => Token::Mapping,
+            1 => Token::Sequence,
+            2 => Token::End,
+            3 => Token::Null,
+            4 => Token::Bool(false),
+            5 => Token::Bool(true),
+            6 => Token::Text(text()?),
+            7 => Token::Tag(text()?),
+            8 => Token::Alias(text()?),
+            _ => Token::Number(text()?),
+        })
     }
 }
