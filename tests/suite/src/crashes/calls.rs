@@ -73,6 +73,13 @@ impl PhaseCall {
         self.example.resource().is_some()
     }
 
+    /// Whether it says what a call of its phase has said before of an object's status. It tells how far a
+    /// rollout got, then, and how many there are of these depends on how events fall together.
+    pub(super) fn is_by_chance(&self) -> bool {
+        let subresource = self.example.resource().and_then(|one| one.subresource.as_deref());
+        self.nth > 1 && subresource == Some("status")
+    }
+
     /// The calls that are meant, for a rule of a plan whose counts begin with the phase.
     pub(super) fn rule(&self) -> Calls {
         rule(&self.example)

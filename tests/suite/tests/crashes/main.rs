@@ -9,7 +9,7 @@ use belay_engine::settings::Settings;
 use belay_suite::{
     crashes::{
         Breach, CHANGED, Enumeration, FIRST_SIGHT, LATE_IMAGE, REWRITTEN, ROLL, ROLLBACK, Report,
-        Scenario,
+        STUCK, Scenario,
     },
     operator::Wiring,
 };
@@ -25,6 +25,7 @@ fn show(report: &Report) -> Result<()> {
 #[rstest]
 #[case::first_sight(&FIRST_SIGHT)]
 #[case::roll(&ROLL)]
+#[case::stuck_and_rolled_back(&STUCK)]
 #[case::rolled_back_by_hand(&ROLLBACK)]
 #[case::image_not_there_yet(&LATE_IMAGE)]
 #[case::changed_by_a_person_in_mid_rollout(&CHANGED)]
