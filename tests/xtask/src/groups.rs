@@ -58,6 +58,7 @@ impl Group {
             "tests/suite:api"
             | "tests/suite:chart"
             | "tests/suite:crashes"
+            | "tests/suite:hostile"
             | "tests/suite:operator"
             | "tests/suite:ownership"
             | "operator/adapters:cluster"
