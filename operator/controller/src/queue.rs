@@ -1,6 +1,10 @@
 //! When which workload is looked at: one pass at a time for each, as soon as something asks for it.
 
-use std::{collections::HashSet, panic::AssertUnwindSafe, time::Duration};
+use std::{
+    collections::{HashSet, VecDeque},
+    panic::AssertUnwindSafe,
+    time::Duration,
+};
 
 use futures::{FutureExt as _, StreamExt as _, stream};
 use kube::runtime::scheduler::{ScheduleRequest, scheduler};
@@ -57,9 +61,26 @@ pub(crate) async fn run<F, P>(
     let mut stop = std::pin::pin!(stop);
     let mut running: JoinSet<Key> = JoinSet::new();
     let mut busy: HashSet<Key> = HashSet::new();
+    // Whose time has come, in that order. The scheduler could hold them back itself, but hands them out
+    // in none: one without luck would wait for as long as others ask again and again.
+    let mut line: VecDeque<Key> = VecDeque::new();
+    let mut in_line: HashSet<Key> = HashSet::new();
     loop {
-        let is_full = busy.len() >= at_once.max(1);
-        let mut free = due.as_mut().hold_unless(|key| !is_full && !busy.contains(key));
+        while busy.len() < at_once.max(1)
+            && let Some(first) = line.iter().position(|key| !busy.contains(key))
+            && let Some(key) = line.remove(first)
+        {
+            in_line.remove(&key);
+            busy.insert(key.clone());
+            let work = pass(key.clone());
+            running.spawn(async move {
+                // One bad object must not stop the others; the panic itself is on stderr.
+                if AssertUnwindSafe(work).catch_unwind().await.is_err() {
+                    tracing::error!(workload = %key, "a pass panicked; this is a bug of belay");
+                }
+                key
+            });
+        }
         tokio::select! {
             biased;
             () = &mut stop => break,
@@ -68,17 +89,11 @@ pub(crate) async fn run<F, P>(
                     busy.remove(&key);
                 }
             }
-            key = free.next() => {
+            key = due.next() => {
                 let Some(key) = key else { break };
-                busy.insert(key.clone());
-                let work = pass(key.clone());
-                running.spawn(async move {
-                    // One bad object must not stop the others; the panic itself is on stderr.
-                    if AssertUnwindSafe(work).catch_unwind().await.is_err() {
-                        tracing::error!(workload = %key, "a pass panicked; this is a bug of belay");
-                    }
-                    key
-                });
+                if in_line.insert(key.clone()) {
+                    line.push_back(key);
+                }
             }
         }
     }
@@ -161,6 +176,26 @@ mod tests {
             queue.begun.recv().await.unwrap();
             assert!(queue.at_once.load(Ordering::SeqCst) <= 2);
             queue.go.add_permits(1);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_asks_again_waits_behind_those_that_have_waited_longer() {
+        let mut queue = watched(1);
+        queue.bell.ring(&key("busy"));
+        queue.begun.recv().await.unwrap();
+        for number in 0..20 {
+            queue.bell.ring(&key(&format!("w{number}")));
+        }
+        let mut seen = HashSet::new();
+        for _ in 0..20 {
+            // All that have asked are in the line.
+            tokio::time::advance(Duration::from_millis(5)).await;
+            tokio::time::advance(Duration::from_millis(5)).await;
+            queue.go.add_permits(1);
+            let begun = queue.begun.recv().await.unwrap();
+            queue.bell.ring(&begun);
+            assert!(seen.insert(begun.clone()), "{begun} had a pass before others");
         }
     }
 
