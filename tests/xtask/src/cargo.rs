@@ -135,6 +135,22 @@ impl Cargo {
         Ok(command)
     }
 
+    /// Runs sequences of the operator's model from this seed on.
+    pub(crate) fn model(&self, first: u64, sequences: u64) -> Result<()> {
+        const NAME: &str = "operator/engine:model";
+        let binaries = self.test_binaries()?;
+        let model = binaries.get(NAME).with_context(|| format!("there is no test {NAME}"))?;
+        let status = Command::new(&model.executable)
+            .current_dir(&model.folder)
+            .stdin(Stdio::null())
+            .env("BELAY_MODEL_FIRST", first.to_string())
+            .env("BELAY_MODEL_SEQUENCES", sequences.to_string())
+            .status()
+            .with_context(|| format!("start {}", model.executable.display()))?;
+        ensure!(status.success(), "the model from seed {first} failed ({status})");
+        Ok(())
+    }
+
     /// Builds every program of the workspace in the profile of the tests.
     pub(crate) fn build_programs(&self) -> Result<()> {
         self.build(&["build", "--bins"]).map(drop)

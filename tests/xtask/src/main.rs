@@ -45,7 +45,7 @@ enum Task {
     Check,
     /// Long runs that do not fit into CI: fresh seeds, many repetitions.
     Soak {
-        /// How long, in minutes.
+        /// How long, in minutes; in any case until the operator's model has run 2 million sequences.
         #[arg(long, default_value_t = 60)]
         minutes: u64,
     },
