@@ -88,12 +88,11 @@ impl Scene {
 
     /// Pushes the images of a release of every repository, and publishes it there.
     pub(super) async fn release(&self, tag: &str) -> Result<()> {
-        for number in 0..self.size.repositories {
-            self.registry.push(&repo(number), &image_tag(tag)).await?;
-        }
+        self.push(tag).await?;
         self.publish(tag)
     }
 
+    /// Pushes the images alone.
     pub(super) async fn push(&self, tag: &str) -> Result<()> {
         for number in 0..self.size.repositories {
             self.registry.push(&repo(number), &image_tag(tag)).await?;
@@ -101,6 +100,7 @@ impl Scene {
         Ok(())
     }
 
+    /// Publishes the release alone.
     pub(super) fn publish(&self, tag: &str) -> Result<()> {
         for number in 0..self.size.repositories {
             self.github.publish(&repo(number), NewRelease::new(tag))?;
@@ -117,7 +117,10 @@ impl Scene {
             .annotation("belay.dev/repo", &repo)
             .annotation("belay.dev/bake", &format!("{}s", self.size.bake));
         let deployment: Deployment = serde_json::from_value(workload.json().clone())?;
-        self.deployments(number).create(&PostParams::default(), &deployment).await?;
+        // Whom the operator may take the image from without being asked.
+        let field_manager = Some("helm".to_owned());
+        let installs = PostParams { field_manager, ..PostParams::default() };
+        self.deployments(number).create(&installs, &deployment).await?;
         Ok(())
     }
 
