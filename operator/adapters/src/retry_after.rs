@@ -27,11 +27,14 @@ pub(crate) fn in_body(body: &[u8], now: Timestamp) -> Option<Duration> {
 }
 
 fn parse(text: &str, now: Timestamp) -> Option<Duration> {
-    if let Ok(seconds) = text.parse::<u64>() {
+    if let Some(seconds) = whole(text) {
         return Some(Duration::from_secs(seconds));
     }
     if let Ok(at) = jiff::fmt::rfc2822::parse(text) {
         return Some(between(now, at.timestamp()));
+    }
+    if is_beyond_all_years(text) {
+        return Some(CEILING);
     }
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
     let (number, unit) = text.split_at(digits);
@@ -45,7 +48,25 @@ fn parse(text: &str, now: Timestamp) -> Option<Duration> {
         "h" => number * 3600.0,
         _ => return None,
     };
-    Duration::try_from_secs_f64(seconds).ok()
+    Some(Duration::try_from_secs_f64(seconds).unwrap_or(CEILING))
+}
+
+/// A whole number, the largest one where it is larger still.
+pub(crate) fn whole(text: &str) -> Option<u64> {
+    let is_number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    is_number.then(|| text.parse().unwrap_or(u64::MAX))
+}
+
+/// Whether this is a date after the last one that can be told, such as the end of the year 9999. It
+/// asks for a long wait, and not for none.
+fn is_beyond_all_years(text: &str) -> bool {
+    // The day of the week would not fit the other year.
+    let date = text.split_once(',').map_or(text, |(_, date)| date);
+    let mut words: Vec<&str> = date.split_whitespace().collect();
+    let year = words.get_mut(2).filter(|year| whole(year).is_some_and(|year| year >= 9999));
+    let Some(year) = year else { return false };
+    *year = "9998";
+    jiff::fmt::rfc2822::parse(&words.join(" ")).is_ok()
 }
 
 /// The `date` of an answer, by which its other times are to be read.
@@ -71,6 +92,14 @@ mod tests {
     #[case("Sun, 01 Mar 2026 12:00:30 GMT", Some(30.0))]
     #[case("Sun, 01 Mar 2026 11:00:00 GMT", Some(1.0))]
     #[case("99999999999", Some(86_400.0))]
+    #[case("99999999999999999999999", Some(86_400.0))]
+    #[case("99999999999999999999999h", Some(86_400.0))]
+    #[case("Fri, 31 Dec 9999 23:59:59 GMT", Some(86_400.0))]
+    #[case("Sun, 01 Mar 12026 12:00:30 GMT", Some(86_400.0))]
+    #[case("01 Mar 99999999999999999999 12:00:30 GMT", Some(86_400.0))]
+    #[case("Sun, 01 Mar soon 12:00:30 GMT", None)]
+    #[case("Fri, 31 Dec 9999", None)]
+    #[case("Fri, 31 Foo 9999 23:59:59 GMT", None)]
     #[case("1e400s", None)]
     #[case("soon", None)]
     #[case("-1", None)]

@@ -8,6 +8,8 @@
 pub const TARGET_NAME: usize = 245;
 /// The name of an object (DNS-1123 subdomain).
 pub const OBJECT_NAME: usize = 253;
+/// The uid of an object, which is a UUID.
+pub const UID: usize = 64;
 /// A target name in a Rollback's name; a longer one is cut here.
 pub const ROLLBACK_TARGET: usize = 220;
 /// Revisions of one Release.

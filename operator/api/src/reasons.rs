@@ -61,8 +61,11 @@ named_values! {
         InvalidImageName = "InvalidImageName",
         /// False: a container cannot be created from its configuration.
         CreateContainerConfigError = "CreateContainerConfigError",
-        /// False: its image cannot be pulled.
+        /// False: there is no such image for its pods: it is not found, denied, or of another
+        /// platform.
         ImagePullFailed = "ImagePullFailed",
+        /// False: its image could not be pulled until the deadline, for a cause that may pass.
+        ImagePullTimedOut = "ImagePullTimedOut",
         /// False: its containers crash again and again.
         CrashLoopBackOff = "CrashLoopBackOff",
         /// False: its pods fitted no node until the deadline.
@@ -416,5 +419,8 @@ named_values! {
         PodsListed = "PodsListed",
         /// The namespace's release limit cannot be read; the default is used.
         ReleaseLimitInvalid = "ReleaseLimitInvalid",
+        /// Annotations under the prefix mean nothing to this version; the message names the known
+        /// ones that are nearest.
+        UnknownAnnotation = "UnknownAnnotation",
     }
 }

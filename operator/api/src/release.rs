@@ -350,6 +350,20 @@ pub struct Activation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = limits::ITEM_MESSAGE))]
     pub message: Option<String>,
+
+    /// Which workload it was active on. Another one of the same target, or one that was made anew,
+    /// begins an activation of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload: Option<ActivationWorkload>,
+}
+
+/// The workload that a Release was active on.
+#[derive(Serialize, Deserialize, JsonSchema, Debug, Clone, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub struct ActivationWorkload {
+    /// Its uid.
+    #[schemars(length(min = 1, max = limits::UID))]
+    pub uid: String,
 }
 
 const CHANGED_BY: &str = "ChangedBy:";

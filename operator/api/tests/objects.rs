@@ -40,6 +40,7 @@ fn release() -> Value {
                 "ordinal": 1, "startTime": "2026-11-30T06:00:00Z",
                 "endTime": "2026-11-30T07:00:00Z", "initiator": "GitHub v1.9.2",
                 "verdict": "Superseded", "message": "ChangedBy:kubectl-edit",
+                "workload": { "uid": "b3f4a1c2-0000-4000-8000-000000000001" },
             }],
             "previousRelease": {
                 "releaseRef": { "target": "web", "name": "web-3fe6a64" },

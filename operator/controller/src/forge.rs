@@ -39,6 +39,10 @@ pub(crate) fn fact(
     };
     let read = view.reading.at;
     match read_of(&view.reading, ask, sight) {
+        Ok(Forge::Found { repository_id, releases, is_anonymous, .. }) => {
+            let is_low = view.is_low;
+            Fact::known(Forge::Found { repository_id, releases, is_anonymous, is_low }, read)
+        }
         Ok(forge) => Fact::known(forge, read),
         Err(Unknown::Hidden) => Fact::known(Forge::NotFound, read),
         Err(Unknown::Throttled { until }) => Fact::known(Forge::Throttled { until: *until }, read),
@@ -92,7 +96,8 @@ fn read_of<'r>(reading: &'r Reading, ask: &ForgeAsk, sight: Sight) -> Result<For
     let mut known = std::collections::HashSet::new();
     releases.items.retain(|release| known.insert(release.tag.clone()));
     let repository_id = i64::try_from(identity.id).unwrap_or(i64::MAX);
-    Ok(Forge::Found { repository_id, releases, is_anonymous: sight.is_anonymous })
+    let is_anonymous = sight.is_anonymous;
+    Ok(Forge::Found { repository_id, releases, is_anonymous, is_low: false })
 }
 
 /// The category of a reading that is under way.

@@ -25,4 +25,5 @@ pub mod run;
 pub mod start;
 mod stores;
 mod surroundings;
+mod unfollowed;
 mod watch;

@@ -35,8 +35,8 @@ pub(crate) struct Memory(Mutex<All>);
 #[derive(Default)]
 struct All {
     workloads: HashMap<Key, OfWorkload>,
-    /// Targets whose rollout was decided and does not show in a Release yet.
-    starting: HashSet<TargetId>,
+    /// The target of each workload whose rollout was decided and does not show in a Release yet.
+    starting: HashMap<Key, TargetId>,
     /// Workloads whose next step depends on other targets.
     waiting_for_others: HashSet<Key>,
 }
@@ -85,21 +85,29 @@ impl Memory {
     pub(crate) fn forget(&self, key: &Key) {
         let mut all = self.all();
         all.workloads.remove(key);
+        all.starting.remove(key);
         all.waiting_for_others.remove(key);
     }
 
-    /// Remembers that a target's rollout begins, or shows by itself now.
-    pub(crate) fn set_starting(&self, target: &TargetId, is_starting: bool) {
+    /// Remembers the target of a workload whose rollout begins; none once it shows by itself, or the
+    /// workload has no target any more.
+    pub(crate) fn set_starting(&self, key: &Key, target: Option<&TargetId>) {
         let mut all = self.all();
-        if is_starting {
-            all.starting.insert(target.clone());
+        if let Some(target) = target {
+            all.starting.insert(key.clone(), target.clone());
         } else {
-            all.starting.remove(target);
+            all.starting.remove(key);
         }
     }
 
+    /// Whether a workload's rollout has begun that does not show yet.
+    pub(crate) fn is_starting(&self, key: &Key) -> bool {
+        self.all().starting.contains_key(key)
+    }
+
+    /// The targets whose rollouts have begun and do not show yet.
     pub(crate) fn starting(&self) -> Vec<TargetId> {
-        self.all().starting.iter().cloned().collect()
+        self.all().starting.values().cloned().collect()
     }
 
     /// Remembers whether a workload waits for what others do.
@@ -182,4 +190,35 @@ impl OfWorkload {
 /// The first wait of a workload whose write failed at `now`, until `until`.
 pub(crate) fn wait_until(now: Timestamp, until: Timestamp) -> Duration {
     Duration::try_from(until.duration_since(now)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(target: &str) -> TargetId {
+        ("shop".to_owned(), target.to_owned())
+    }
+
+    #[test]
+    fn a_rollout_that_begins_is_forgotten_with_its_workload() {
+        let memory = Memory::default();
+        let (web, api) = (Key::new("shop", "web"), Key::new("shop", "api"));
+        memory.set_starting(&web, Some(&id("web")));
+        memory.set_starting(&api, Some(&id("api")));
+        memory.forget(&web);
+        assert_eq!(memory.starting(), [id("api")]);
+        assert!(!memory.is_starting(&web) && memory.is_starting(&api));
+    }
+
+    #[test]
+    fn a_workload_begins_one_rollout_at_a_time_whatever_its_target_is_called() {
+        let memory = Memory::default();
+        let web = Key::new("shop", "web");
+        memory.set_starting(&web, Some(&id("web")));
+        memory.set_starting(&web, Some(&id("renamed")));
+        assert_eq!(memory.starting(), [id("renamed")]);
+        memory.set_starting(&web, None);
+        assert_eq!(memory.starting(), []);
+    }
 }

@@ -4,7 +4,9 @@ use std::{collections::HashMap, sync::Mutex, time::Duration};
 
 use belay_api::{Release, ReleaseTarget, Rollback, annotations::NamespaceAnnotation};
 use belay_engine::{
-    observed::{Fact, Forge, Observed, Surroundings, TargetRecord, WorkloadFacts},
+    observed::{
+        Fact, Forge, Handicaps, Observed, Registries, Surroundings, TargetRecord, WorkloadFacts,
+    },
     selection::ForgeAsk,
 };
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::Namespace};
@@ -143,6 +145,13 @@ impl Operator {
         });
         let not_watched =
             || Fact::Unknown { why: "the pods are not watched".to_owned(), read: now };
+        let handicaps = Handicaps {
+            pods_listed: self
+                .memory
+                .peek(key, |of| of.pods.as_ref().and_then(|(_, watch)| watch.handicap()))
+                .flatten(),
+            no_platforms: !self.images.config.check_platforms,
+        };
         let (images, refused) =
             self.memory.peek(key, |of| (of.images.clone(), of.refused.clone())).unwrap_or_default();
         Observed {
@@ -156,6 +165,7 @@ impl Operator {
             pods: pods.flatten().unwrap_or_else(not_watched),
             surroundings: Fact::known(self.surroundings(seen, ahead), now),
             refused,
+            handicaps,
         }
     }
 
@@ -170,7 +180,22 @@ impl Operator {
             rollouts_elsewhere: u32::try_from(rolling.len()).unwrap_or(u32::MAX),
             failed_elsewhere: seen.failed_elsewhere.clone(),
             release_limit: ahead.release_limit.clone(),
+            registries: self.registries(seen),
         }
+    }
+
+    /// Which registries the target's Releases may be run from.
+    fn registries(&self, seen: &Seen) -> Registries {
+        if !self.allow.lists_registries() {
+            return Registries::OfLiveImages;
+        }
+        let statuses = seen.releases.iter().filter_map(|release| release.status.as_ref());
+        let images = statuses.flat_map(|status| &status.images).map(|image| &image.asked);
+        let mut refused: Vec<String> =
+            images.filter(|image| !self.allow.may_run(image)).cloned().collect();
+        refused.sort();
+        refused.dedup();
+        Registries::Listed { refused }
     }
 
     /// What this target must know of GitHub; `None` where it follows nothing.

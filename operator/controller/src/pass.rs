@@ -35,7 +35,9 @@ const LEAST_NAP: Duration = Duration::from_millis(250);
 const NEXT_SIGHTING: Duration = Duration::from_secs(15);
 
 /// A pass that had nothing to do.
-const NOTHING: &str = "nothing";
+pub(crate) const NOTHING: &str = "nothing";
+/// A pass over a workload that is not followed.
+const NOT_FOLLOWED: &str = "not-followed";
 
 /// What was decided, with what it was decided from.
 struct Decided {
@@ -51,6 +53,13 @@ impl Operator {
         if outcome == NOTHING {
             outcome = self.drop_former(&key).await;
         }
+        if outcome == NOTHING || outcome == NOT_FOLLOWED {
+            // A target may be called like a workload that is not its own.
+            match self.end_unfollowed(&key).await {
+                NOTHING => {}
+                ended => outcome = ended,
+            }
+        }
         self.metrics.reconciled(outcome, begun.elapsed());
     }
 
@@ -59,7 +68,7 @@ impl Operator {
         self.follow(key, &seen);
         if seen.workload.is_none() && seen.former.is_empty() {
             self.memory.forget(key);
-            return "not-followed";
+            return NOT_FOLLOWED;
         }
         if let Some(workload) = &seen.workload {
             let (secrets, account) = (&workload.pull_secrets, &workload.service_account);
@@ -137,15 +146,13 @@ impl Operator {
         let seen = self.stores.look(key);
         let observed = self.observe(key, &seen, ahead);
         let plan = plan(&observed, &self.settings, self.clock.now());
-        if let Some(id) = &seen.id {
-            // From the first step of a move to the pass that has none, its rollout counts.
-            let is_moving = match &plan.step {
-                Some(Step::CreateRelease(_) | Step::Apply(_)) => true,
-                Some(_) => self.memory.starting().contains(id),
-                None => false,
-            };
-            self.memory.set_starting(id, is_moving);
-        }
+        // From the first step of a move to the pass that has none, its rollout counts.
+        let is_moving = match &plan.step {
+            Some(Step::CreateRelease(_) | Step::Apply(_)) => true,
+            Some(_) => self.memory.is_starting(key),
+            None => false,
+        };
+        self.memory.set_starting(key, seen.id.as_ref().filter(|_| is_moving));
         self.memory.set_waiting(key, plan.status.as_deref().is_some_and(waits_for_others));
         (seen, Decided { observed, plan })
     }

@@ -149,7 +149,7 @@ impl Budget {
 }
 
 fn number(headers: &HeaderMap, name: &str) -> Option<u64> {
-    headers.get(name)?.to_str().ok()?.trim().parse().ok()
+    retry_after::whole(headers.get(name)?.to_str().ok()?.trim())
 }
 
 fn remaining_is_zero(headers: &HeaderMap) -> bool {
@@ -159,8 +159,10 @@ fn remaining_is_zero(headers: &HeaderMap) -> bool {
 fn quota(headers: &HeaderMap, now: Timestamp) -> Option<Quota> {
     let remaining = number(headers, "x-ratelimit-remaining")?;
     let limit = number(headers, "x-ratelimit-limit").unwrap_or(remaining);
-    let reset = i64::try_from(number(headers, "x-ratelimit-reset")?).ok()?;
-    let reset = Timestamp::from_second(reset).ok()?;
+    let reset = number(headers, "x-ratelimit-reset")?;
+    // A time that cannot be told is far away.
+    let reset = i64::try_from(reset).ok().and_then(|reset| Timestamp::from_second(reset).ok());
+    let reset = reset.unwrap_or(Timestamp::MAX);
     // By the server's own clock, which need not be this machine's; at most the day that is believed.
     let wait = between(retry_after::date(headers).unwrap_or(now), reset);
     Some(Quota { limit, remaining, reset: after(now, wait.min(retry_after::CEILING)) })
@@ -212,6 +214,19 @@ mod tests {
     #[case::retry_is_later(403, with(rate(0, 10), "retry-after", "17"), false, Some((17, false)))]
     #[case::no_reset(403, headers(&[("x-ratelimit-remaining", "0")]), false, Some((60, false)))]
     #[case::reset_is_past(403, rate(0, -5), false, Some((1, false)))]
+    #[case::date_beyond_all_years(
+        429,
+        headers(&[("retry-after", "Fri, 31 Dec 9999 23:59:59 GMT")]),
+        false,
+        Some((86_400, true))
+    )]
+    #[case::reset_beyond_all_years(
+        403,
+        with(rate(0, 1), "x-ratelimit-reset", "99999999999999"),
+        false,
+        Some((86_401, false))
+    )]
+    #[case::reset_is_no_number(403, with(rate(0, 1), "x-ratelimit-reset", "1e3"), false, Some((60, false)))]
     #[case::bare_429(429, rate(9, 100), false, Some((60, true)))]
     #[case::words(403, rate(9, 100), true, Some((60, true)))]
     #[case::bare_403(403, rate(9, 100), false, None)]

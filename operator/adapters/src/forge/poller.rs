@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use belay_api::gates::ForgeBudget;
 use futures::{StreamExt as _, stream::FuturesUnordered};
 use jiff::Timestamp;
 use tokio::sync::Notify;
@@ -52,6 +53,8 @@ pub struct View {
     pub reading: Reading,
     /// When the next one is due.
     pub next: Timestamp,
+    /// Whether little was left of the credential's rate limit then.
+    pub is_low: bool,
 }
 
 /// Called with each repository whose reading says something else than the one before, and its
@@ -200,6 +203,7 @@ impl Poller {
             requests: reading.requests.all,
             quota: client.budget().quota(now),
         };
+        let is_low = client.budget().level(now).0 == ForgeBudget::Low;
         let mut state = self.state();
         state.totals.add(&reading);
         let pace = pace(&state);
@@ -218,11 +222,11 @@ impl Poller {
         let next = if more { now } else { next };
         entry.due = Some(next);
         let changed = match &entry.view {
-            Some(view) => !view.reading.says_the_same(&reading),
+            Some(view) => view.is_low != is_low || !view.reading.says_the_same(&reading),
             None => true,
         };
         tracing::debug!(%repo, %next, changed, ?wants, "read a repository");
-        entry.view = Some(Arc::new(View { reading, next }));
+        entry.view = Some(Arc::new(View { reading, next, is_low }));
         if changed {
             let followers = state.followers_of(repo);
             drop(state);

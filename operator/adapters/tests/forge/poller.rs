@@ -14,7 +14,7 @@ use belay_testkit::{
 };
 use tokio::sync::oneshot;
 
-use crate::support::{REPO, TokenFile, forge, github, hurried, settings, slug};
+use crate::support::{LATEST, REPO, TokenFile, forge, github, hurried, settings, slug};
 
 type Changes = Arc<Mutex<Vec<(String, Vec<String>)>>>;
 
@@ -113,6 +113,27 @@ async fn one_reading_serves_all_followers_and_is_repeated() {
     let changes = running.changes.lock().unwrap().clone();
     assert_eq!(changes.len(), 2, "only what changed is told: {changes:?}");
     assert!(changes.iter().all(|(repo, followers)| repo == REPO && followers.len() == 20));
+}
+
+#[tokio::test]
+async fn a_budget_that_becomes_low_is_told_although_the_reading_is_the_same() {
+    let github = github();
+    let (forge, _file) = with_token(&github);
+    let running = Running::with(forge);
+    running.follow("ns/web", REPO, latest());
+    let view = running.until("the first reading", REPO, shows("v1.0.0")).await;
+    assert!(!view.is_low);
+    let reset = jiff::Timestamp::now().as_second() + 7_200;
+    let headers = [
+        ("x-ratelimit-limit", "5000".to_owned()),
+        ("x-ratelimit-remaining", "7".to_owned()),
+        ("x-ratelimit-reset", reset.to_string()),
+    ];
+    let headers = headers.map(|(name, value)| (name.to_owned(), value)).to_vec();
+    let reply = Reply::Answer { status: 304, headers, body: String::new() };
+    github.script(Matching::path(LATEST), Times::Always, reply).unwrap();
+    running.until("a low budget", REPO, |view| view.is_low && shows("v1.0.0")(view)).await;
+    assert_eq!(running.changes.lock().unwrap().len(), 2);
 }
 
 #[tokio::test]

@@ -48,6 +48,11 @@ impl Allow {
         self.registries.iter().any(|it| it.covers(registry, repository))
     }
 
+    /// Whether registries are named. Else those of live images count.
+    pub(crate) fn lists_registries(&self) -> bool {
+        !self.registries.is_empty()
+    }
+
     /// Whether an image may be written into a workload. A list of registries holds for Rollbacks too,
     /// which ask no registry first, and whoever wrote the image into a Release.
     pub fn may_run(&self, image: &str) -> bool {

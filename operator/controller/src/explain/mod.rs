@@ -99,7 +99,7 @@ fn releases(
 ) -> Result<GithubReleases, ExplainError> {
     let repo = || ask.repo.to_string();
     let sight = Sight { public: true, private: true, is_anonymous };
-    let view = View { reading: answered.clone(), next: answered.at };
+    let view = View { reading: answered.clone(), next: answered.at, is_low: false };
     match fact(Some(&view), ask, sight, answered.at) {
         Fact::Known { value: Forge::Found { releases, .. }, .. } => Ok(releases),
         Fact::Known { value: Forge::NotFound | Forge::NotAllowed, .. } => {

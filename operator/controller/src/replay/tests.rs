@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use belay_engine::{
-    observed::{Fact, Forge, Surroundings, TargetRecord, WorkloadFacts},
+    observed::{Fact, Forge, Handicaps, Surroundings, TargetRecord, WorkloadFacts},
     selection::GithubReleases,
 };
 use k8s_openapi::api::apps::v1::Deployment;
@@ -35,8 +35,12 @@ fn file() -> DebugFile {
     }))
     .unwrap();
     let now: Timestamp = NOW.parse().unwrap();
-    let forge =
-        Forge::Found { repository_id: 1, releases: GithubReleases::default(), is_anonymous: true };
+    let forge = Forge::Found {
+        repository_id: 1,
+        releases: GithubReleases::default(),
+        is_anonymous: true,
+        is_low: false,
+    };
     let observed = Observed {
         namespace: "shop".to_owned(),
         workload: Fact::known(Some(WorkloadFacts::of(&deployment, "belay.dev/release")), now),
@@ -48,6 +52,7 @@ fn file() -> DebugFile {
         pods: Fact::known(Vec::new(), now),
         surroundings: Fact::known(Surroundings::default(), now),
         refused: None,
+        handicaps: Handicaps::default(),
     };
     // Its first plan only writes down that it is followed.
     let settings = Settings::default();

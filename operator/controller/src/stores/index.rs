@@ -46,10 +46,13 @@ pub(super) fn concerned<T: Record>(inner: &Inner, changed: Option<(TargetId, Arc
         Err(_) => Vec::new(),
     };
     // A ReleaseTarget whose workload is not followed any more is known by what it says.
-    if let Some(record) = inner.targets.of(&(namespace.clone(), target)).next()
+    if let Some(record) = inner.targets.of(&(namespace.clone(), target.clone())).next()
         && let Some(workload) = record.status.as_ref().and_then(|status| status.workload.as_ref())
     {
         keys.push(Key::new(&namespace, &workload.name));
+    }
+    if keys.is_empty() && T::ENDS_ALONE {
+        keys.push(Key::new(&namespace, &target));
     }
     keys.sort();
     keys.dedup();
@@ -98,6 +101,19 @@ pub(super) fn look(inner: &Inner, key: &Key, prefix: &AnnotationPrefix) -> Seen 
         .collect();
     seen.releases.extend(others.into_values());
     seen
+}
+
+/// The Rollbacks of a target that nobody will carry out: they have not ended, no workload has the
+/// target, and there is no ReleaseTarget, which goes after its workload and may be of an operator
+/// that follows by other annotations.
+pub(super) fn unfollowed(inner: &Inner, id: &TargetId) -> Vec<Arc<Rollback>> {
+    if is_followed(inner, id) || inner.targets.of(id).next().is_some() {
+        return Vec::new();
+    }
+    let is_pending = |rollback: &&Arc<Rollback>| {
+        !rollback.status.as_ref().is_some_and(belay_api::rollback::RollbackStatus::is_terminal)
+    };
+    inner.rollbacks.of(id).filter(is_pending).cloned().collect()
 }
 
 /// Whether a workload has this target. Without one nothing is rolled out, whatever Releases say.

@@ -90,6 +90,11 @@ impl Stores {
         index::is_followed(&self.inner(), target)
     }
 
+    /// The Rollbacks of a target that nobody will carry out.
+    pub(crate) fn unfollowed(&self, target: &TargetId) -> Vec<Arc<Rollback>> {
+        index::unfollowed(&self.inner(), target)
+    }
+
     /// What is known of one workload and all that belongs to it, at one moment.
     pub(crate) fn look(&self, key: &Key) -> Seen {
         index::look(&self.inner(), key, &self.prefix)

@@ -16,6 +16,9 @@ pub(crate) type TargetId = (String, String);
 
 /// An object that belongs to a target.
 pub(super) trait Record: kube::Resource {
+    /// Whether it is looked at where no workload has its target: a Rollback then ends.
+    const ENDS_ALONE: bool;
+
     fn target(&self) -> &str;
 
     /// Whether others may go on that waited, now that it took the place of `before`.
@@ -25,6 +28,8 @@ pub(super) trait Record: kube::Resource {
 }
 
 impl Record for Release {
+    const ENDS_ALONE: bool = false;
+
     fn target(&self) -> &str {
         &self.config().target_name
     }
@@ -39,12 +44,17 @@ impl Record for Release {
 }
 
 impl Record for Rollback {
+    const ENDS_ALONE: bool = true;
+
     fn target(&self) -> &str {
         &self.spec.to_release_ref.target
     }
 }
 
 impl Record for ReleaseTarget {
+    // Rollbacks have waited for it to go.
+    const ENDS_ALONE: bool = true;
+
     fn target(&self) -> &str {
         self.metadata.name.as_deref().unwrap_or_default()
     }

@@ -213,3 +213,59 @@ fn others_hear_when_a_rollout_ends() {
     release("web", "v1", 4, &rolling("Healthy", Some("Healthy"))).put(&bench.stores);
     assert_eq!(*freed.lock().unwrap(), 2, "a success elsewhere counts");
 }
+
+fn rollback(target: &str, name: &str, version: u32, status: &Value) -> Rollback {
+    serde_json::from_value(json!({
+        "apiVersion": "belay.dev/v1alpha1", "kind": "Rollback",
+        "metadata": {
+            "name": name, "namespace": "shop", "uid": format!("uid-{name}"),
+            "resourceVersion": version.to_string(),
+        },
+        "spec": {
+            "toReleaseRef": {"target": target}, "reason": "because",
+            "initiatedBy": {"principal": "alice", "type": "user"},
+        },
+        "status": status,
+    }))
+    .unwrap()
+}
+
+impl Bench {
+    fn unfollowed(&self, target: &str) -> Vec<String> {
+        let all = self.stores.unfollowed(&("shop".to_owned(), target.to_owned()));
+        all.iter().map(|one| one.metadata.name.clone().unwrap()).collect()
+    }
+}
+
+#[test]
+fn a_rollback_of_a_target_that_nobody_has_is_looked_at_by_its_own_name() {
+    let bench = bench();
+    release("web", "v1", 1, &json!({})).put(&bench.stores);
+    assert!(bench.rung().is_empty(), "Releases of such a target are others' business");
+    rollback("web", "back", 2, &json!({})).put(&bench.stores);
+    assert_eq!(bench.rung(), ["shop/web"]);
+    assert_eq!(bench.unfollowed("web"), ["back"]);
+    deployment("shop", 3, "01", AS_WEB).put(&bench.stores);
+    assert!(bench.unfollowed("web").is_empty(), "somebody has it now");
+    bench.rung();
+    Deployment::remove(&bench.stores, "shop", "shop");
+    assert_eq!(bench.unfollowed("web"), ["back"]);
+    let ended = json!({"conditions": [{
+        "type": "Succeeded", "status": "False", "reason": "Rejected", "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }]});
+    rollback("web", "back", 4, &ended).put(&bench.stores);
+    assert!(bench.unfollowed("web").is_empty(), "it has ended");
+}
+
+#[test]
+fn while_there_is_a_record_rollbacks_wait_and_are_looked_at_when_it_goes() {
+    let bench = bench();
+    target("web", "other").put(&bench.stores);
+    rollback("web", "back", 2, &json!({})).put(&bench.stores);
+    assert!(bench.unfollowed("web").is_empty());
+    bench.rung();
+    ReleaseTarget::remove(&bench.stores, "shop", "web");
+    assert_eq!(bench.rung(), ["shop/web"]);
+    assert_eq!(bench.unfollowed("web"), ["back"]);
+}

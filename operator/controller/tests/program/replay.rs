@@ -6,7 +6,7 @@ use std::{
 };
 
 use belay_engine::{
-    observed::{Fact, Observed},
+    observed::{Fact, Handicaps, Observed},
     settings::Settings,
 };
 use belay_operator::replay::DebugFile;
@@ -28,6 +28,7 @@ fn file() -> Value {
         pods: Fact::known(Vec::new(), now),
         surroundings: Fact::Unknown { why: unknown(), read: now },
         refused: None,
+        handicaps: Handicaps::default(),
     };
     serde_json::to_value(DebugFile::of(observed, Settings::default(), now)).unwrap()
 }

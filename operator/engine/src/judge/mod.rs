@@ -10,8 +10,6 @@ mod pod;
 mod pods;
 mod rollout;
 
-pub(crate) use self::pods::says_there_is_no_image;
-
 use belay_api::{
     Duration,
     reasons::{HealthyReason, ProgressingReason},
@@ -102,7 +100,7 @@ impl TroubleKind {
     /// The reason of a Release's `Healthy` when the deadline passes meanwhile.
     pub fn healthy_reason(self) -> HealthyReason {
         match self {
-            Self::ImagePull => HealthyReason::ImagePullFailed,
+            Self::ImagePull => HealthyReason::ImagePullTimedOut,
             Self::Unschedulable => HealthyReason::Unschedulable,
             Self::Quota => HealthyReason::QuotaExceeded,
             Self::Admission => HealthyReason::AdmissionDenied,

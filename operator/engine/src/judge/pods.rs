@@ -66,7 +66,7 @@ fn is_pull_error(container: &ContainerFacts) -> bool {
 
 /// Whether a pull error says that there is no such image for us, rather than that it could not be
 /// fetched just now. A plain 401 is not among them: token services give it in passing.
-pub(crate) fn says_there_is_no_image(message: &str) -> bool {
+fn says_there_is_no_image(message: &str) -> bool {
     let message = message.to_ascii_lowercase();
     [
         "not found",

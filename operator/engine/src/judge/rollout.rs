@@ -60,17 +60,13 @@ impl Pass<'_> {
             && facts.available >= needed
     }
 
-    /// Without replicas nothing is learnt and no clock runs; what was baked before is kept.
+    /// Without replicas nothing is learnt and no clock runs; what was baked before is kept. Pods that
+    /// are still there only wait for their end.
     fn scaled_to_zero(&self, progress: &Progress) -> Judgement {
         let baked = self.baked(progress);
         let kept =
             Progress { bake_total: (baked.as_secs() > 0).then_some(baked), ..Progress::default() };
-        let state = if self.is_current() && self.facts.replicas == 0 {
-            RolloutState::ScaledToZero
-        } else {
-            RolloutState::Rolling { trouble: None, deadline: None }
-        };
-        Judgement { state, progress: kept, wake: None }
+        Judgement { state: RolloutState::ScaledToZero, progress: kept, wake: None }
     }
 
     fn before_success(&self, progress: &Progress) -> Judgement {
@@ -91,16 +87,18 @@ impl Pass<'_> {
             .as_deref()
             .filter(|_| self.is_current())
             .and_then(|pods| pods::certain(pods, self.terms));
+        let is_late = self.now >= deadline || self.kubernetes_gave_up();
         let mut wake = deadline;
         if let Some(certain) = certain {
             let ends = pods::ends(&certain, self.terms);
-            if self.now >= ends {
+            // A cause that is certain to stay does not become less so when time is over before.
+            if is_late || self.now >= ends {
                 return failed(progress, certain.failure);
             }
             wake = wake.min(ends);
         }
         let trouble = pods::trouble(self.facts);
-        if self.now >= deadline || self.kubernetes_gave_up() {
+        if is_late {
             return failed(progress, self.out_of_time(trouble));
         }
         let state = RolloutState::Rolling { trouble, deadline: Some(deadline) };

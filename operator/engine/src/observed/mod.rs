@@ -46,6 +46,9 @@ pub struct Observed {
     /// process; then the apply is tried again.
     #[serde(default)]
     pub refused: Option<Refused>,
+    /// What is done without a right that is missing.
+    #[serde(default)]
+    pub handicaps: Handicaps,
 }
 
 /// A ReleaseTarget.
@@ -71,6 +74,9 @@ pub enum Forge {
         /// Whether GitHub was asked without a credential.
         #[serde(default)]
         is_anonymous: bool,
+        /// Whether little is left of the credential's rate limit.
+        #[serde(default)]
+        is_low: bool,
     },
     /// No such repository, for the operator's credential.
     NotFound,
@@ -128,6 +134,32 @@ pub struct Surroundings {
     pub failed_elsewhere: Vec<String>,
     /// The namespace's annotation `release-limit`.
     pub release_limit: Option<String>,
+    /// Which registries images may be of.
+    pub registries: Registries,
+}
+
+/// Which registries the operator's configuration permits.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Registries {
+    /// It names none: those of the images that run.
+    #[default]
+    OfLiveImages,
+    /// Those that it names.
+    Listed {
+        /// Images of the target's Releases that are of none of them, as they were asked for.
+        refused: Vec<String>,
+    },
+}
+
+/// What the operator has no right to see, and does without.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Handicaps {
+    /// Why pods are listed from time to time instead of watched.
+    pub pods_listed: Option<String>,
+    /// Whether nodes are not read, so that platforms of images are not checked.
+    pub no_platforms: bool,
 }
 
 /// An apply that was refused.

@@ -3,7 +3,7 @@
 use belay_api::{
     Release, Rollback,
     annotations::{Mode, TargetAnnotation},
-    reasons::StalledReason,
+    reasons::{Note, StalledReason},
     target::TargetStatus,
 };
 use jiff::Timestamp;
@@ -107,7 +107,9 @@ impl<'a> Inputs<'a> {
             }
         };
         let mut pass = self.pass(wants, releases, rollbacks, surroundings);
-        pass.draft.unknown_annotations = unknown_annotations(unknown, self.settings);
+        if let Some(message) = unknown_annotations(unknown, self.settings) {
+            pass.draft.note(Note::UnknownAnnotation, message);
+        }
         let _ = pass.run();
         let status = pass.target_status();
         let pods = pass.needs_pods();

@@ -15,7 +15,6 @@ use super::{
 };
 use crate::{
     block::{Allowed, Block, MAX_TEMPORARY},
-    judge::says_there_is_no_image,
     time,
 };
 
@@ -187,15 +186,13 @@ fn is_outside_cause(release: &Release) -> bool {
         return false;
     }
     let Some(condition) = find(conditions, healthy) else { return false };
-    match parse::<HealthyReason>(&condition.reason) {
-        Ok(
-            HealthyReason::Unschedulable
+    matches!(
+        parse::<HealthyReason>(&condition.reason),
+        Ok(HealthyReason::ImagePullTimedOut
+            | HealthyReason::Unschedulable
             | HealthyReason::QuotaExceeded
-            | HealthyReason::AdmissionDenied,
-        ) => true,
-        Ok(HealthyReason::ImagePullFailed) => !says_there_is_no_image(&condition.message),
-        _ => false,
-    }
+            | HealthyReason::AdmissionDenied)
+    )
 }
 
 fn write_block(release: &Release, block: &Block) -> Step {

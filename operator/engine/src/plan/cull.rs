@@ -6,7 +6,7 @@ use super::{
     Flow, Step,
     failure::is_counted,
     resolve::was_healthy,
-    view::{Pass, is_same, last_activation, name, precondition, rollback_name},
+    view::{Pass, is_same, name, precondition, rollback_name},
 };
 
 const RELEASES: usize = 30;
@@ -83,7 +83,7 @@ impl<'a> Pass<'a> {
             .iter()
             .copied()
             .filter(|release| was_healthy(release))
-            .max_by_key(|release| last_activation(release).map(|last| last.start_time.0));
+            .max_by(|one, other| self.by_age(one, other));
         let is_kept = |release: &Release| {
             self.active.is_some_and(|active| is_same(active, release))
                 || newest_healthy.is_some_and(|healthy| is_same(healthy, release))
@@ -95,7 +95,7 @@ impl<'a> Pass<'a> {
             .iter()
             .copied()
             .filter(|release| !is_kept(release))
-            .min_by_key(|release| (effective(release), name(release).to_owned()))
+            .min_by(|one, other| self.by_age(one, other))
     }
 
     /// Whether a move to it is about to begin.
@@ -120,10 +120,4 @@ impl<'a> Pass<'a> {
                 || [from, to].into_iter().flatten().any(|one| one.name == name(release))
         })
     }
-}
-
-fn effective(release: &Release) -> Option<jiff::Timestamp> {
-    last_activation(release)
-        .map(|last| last.start_time.0)
-        .or_else(|| release.metadata.creation_timestamp.as_ref().map(|time| time.0))
 }

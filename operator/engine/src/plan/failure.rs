@@ -22,7 +22,7 @@ const DAY: SignedDuration = SignedDuration::from_hours(24);
 /// After so many system Rollbacks within a day no forward move starts.
 const BREAKER: usize = 2;
 
-impl Pass<'_> {
+impl<'a> Pass<'a> {
     /// Whether a Release is active because somebody else wrote its image.
     pub(super) fn is_written_by_other(release: &Release) -> bool {
         let conditions = release.status.as_ref().map(|status| status.conditions.as_slice());
@@ -87,31 +87,38 @@ impl Pass<'_> {
 
     /// A Rollback that failed is said as long as nothing has moved since.
     pub(super) fn mind_failed_rollback(&mut self) {
+        let Some(last) = self.failed_rollback() else { return };
+        let message = last.status.as_ref().and_then(|status| status.message.clone());
+        let message = message.unwrap_or_default();
+        let message = format!("the Rollback {} failed: {message}", rollback_name(last));
+        self.draft.stalled.get_or_insert((StalledReason::RollbackFailed, message));
+    }
+
+    /// The last Rollback, if it was tried and failed, and nothing has moved since.
+    pub(super) fn failed_rollback(&self) -> Option<&'a Rollback> {
         let ended = |rollback: &&&Rollback| {
             let status = rollback.status.as_ref()?;
             let was_tried = status.attempt_count.is_some() && status.is_terminal();
             Some(status.completion_time.as_ref().filter(|_| was_tried)?.0)
         };
         let last = self.rollbacks.iter().filter(|one| ended(one).is_some()).max_by_key(ended);
-        let Some((last, at)) = last.and_then(|last| Some((*last, ended(&last)?))) else { return };
-        let Some(status) = &last.status else { return };
+        let (last, at) = last.and_then(|last| Some((*last, ended(&last)?)))?;
+        let status = last.status.as_ref()?;
         let has_failed = find(&status.conditions, "Succeeded").is_some_and(|condition| {
             matches!(
                 parse::<SucceededReason>(&condition.reason),
                 Ok(SucceededReason::DeploymentFailed | SucceededReason::DeadlineExceeded)
             )
         });
-        let has_moved = self
-            .releases
-            .iter()
-            .any(|one| last_activation(one).is_some_and(|last| last.start_time.0 > at));
         let to = status.to_release_ref.as_ref().map(|to| to.name.as_str());
+        // Times are of whole seconds: of that second is also what took its place at once.
+        let has_moved = self.releases.iter().any(|one| {
+            let is_other = to.is_some_and(|to| to != name(one));
+            last_activation(one)
+                .is_some_and(|last| last.start_time.0 > at || (is_other && last.start_time.0 == at))
+        });
         let is_there = self.state == Some(RolloutState::Healthy) && self.active.map(name) == to;
-        if has_failed && !has_moved && !is_there {
-            let message = status.message.clone().unwrap_or_default();
-            let message = format!("the Rollback {} failed: {message}", rollback_name(last));
-            self.draft.stalled.get_or_insert((StalledReason::RollbackFailed, message));
-        }
+        (has_failed && !has_moved && !is_there).then_some(last)
     }
 
     /// Until when the breaker keeps forward moves back.

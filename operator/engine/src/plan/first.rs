@@ -1,5 +1,5 @@
-//! The first sight of a workload, and of one that came back (the operator specification, section
-//! 3.3).
+//! The first sight of a workload, and of one that took the place of another (the operator
+//! specification, section 3.3).
 
 use belay_api::release::Progress;
 use belay_api::{
@@ -24,11 +24,11 @@ use crate::{
 };
 
 impl<'a> Pass<'a> {
-    /// Whether any Release was active since this workload was made.
+    /// Whether any Release was active on this workload.
     pub(super) fn is_known(&self) -> bool {
-        self.releases.iter().any(|release| {
-            activations(release).iter().any(|one| one.start_time.0 >= self.workload.created)
-        })
+        self.releases
+            .iter()
+            .any(|release| activations(release).iter().any(|one| self.is_of_this_workload(one)))
     }
 
     /// A workload without Releases is left alone until its own rollout has ended; then what runs
@@ -124,10 +124,9 @@ impl<'a> Pass<'a> {
         self.draft.step(step)
     }
 
-    /// The Release that was good before the workload was made anew, if what runs now is below it.
+    /// The Release that was good on the workload before this one, if what runs now is below it.
     fn to_restore(&self) -> Option<&'a Release> {
         let active = self.active?;
-        let created = self.workload.created;
         let open = open_activation(active)?;
         let conditions = active.status.as_ref().map(|status| status.conditions.as_slice());
         let reason = find(conditions.unwrap_or_default(), "Active")
@@ -135,34 +134,34 @@ impl<'a> Pass<'a> {
         let is_found = matches!(reason, ActiveReason::Baseline | ActiveReason::WrittenByOther);
         let is_only = self.releases.iter().all(|release| {
             is_same(release, active)
-                || activations(release).iter().all(|one| one.start_time.0 < created)
+                || activations(release).iter().all(|one| !self.is_of_this_workload(one))
         });
-        if open.start_time.0 < created || !is_found || !is_only {
+        if !self.is_of_this_workload(open) || !is_found || !is_only {
             return None;
         }
-        let before = |release: &Release| {
-            let last = activations(release).iter().rfind(|one| one.start_time.0 < created)?;
-            let verdict = last.verdict.as_ref().and_then(belay_api::Open::known);
-            (verdict == Some(Verdict::Healthy)).then_some(last.start_time.0)
+        let was_good = |release: &Release| {
+            let mut earlier = activations(release).iter();
+            let last = earlier.rfind(|one| !self.is_of_this_workload(one));
+            let verdict = last.and_then(|last| last.verdict.as_ref()?.known());
+            verdict == Some(Verdict::Healthy)
         };
         self.releases
             .iter()
             .copied()
             .filter(|release| !is_same(release, active) && !self.is_blocked(release))
-            .filter_map(|release| before(release).map(|started| (started, release)))
-            .max_by_key(|(started, _)| *started)
-            .map(|(_, release)| release)
+            .filter(|release| was_good(release))
+            .max_by(|one, other| self.by_age(one, other))
             .filter(|release| self.rank(active).is_below(&self.rank(release)))
     }
 
-    /// Whether a Release that begins now is one that was good before the workload was made anew.
+    /// Whether a Release that begins now was active on the workload before this one, and on this one
+    /// never.
     pub(super) fn is_restored(&self, release: &Release) -> bool {
-        let created = self.workload.created;
         !activations(release).is_empty()
-            && activations(release).iter().all(|one| one.start_time.0 < created)
+            && activations(release).iter().all(|one| !self.is_of_this_workload(one))
     }
 
-    /// A workload that came back with a lower version gets the good one back first.
+    /// A workload that came with a lower version than the one before it gets the good one back first.
     pub(super) fn restore(&mut self) -> Flow {
         let Some(good) = self.to_restore() else { return Flow::Continue(()) };
         if self.frozen || self.wants.hold.is_some() || self.pending().next().is_some() {

@@ -79,7 +79,8 @@ impl<'a> Pass<'a> {
             return None;
         }
         let release = self.last_active()?;
-        let last = last_activation(release)?;
+        // The image of another workload than the one that was written to moves nothing back.
+        let last = last_activation(release).filter(|last| self.is_of_this_workload(last))?;
         last.changed_by()?;
         Some(Lost { release, last, ended: last.end_time.as_ref()?.0 })
     }

@@ -66,7 +66,7 @@ impl Pass<'_> {
     /// The candidates, if GitHub's answer is known.
     fn selection(&mut self) -> Option<Selection> {
         let (reason, message) = match self.observed.forge.get() {
-            Ok(Forge::Found { releases, repository_id, is_anonymous }) => {
+            Ok(Forge::Found { releases, repository_id, is_anonymous, .. }) => {
                 if *is_anonymous {
                     let message = "GitHub is asked without a token";
                     self.draft.note(Note::Unauthenticated, message);
@@ -228,6 +228,9 @@ impl Pass<'_> {
             return Some((Gate::InFlight, "a Rollback is under way".to_owned()));
         }
         match &self.state {
+            // A Rollback that has failed is over, whatever becomes of what it began.
+            Some(RolloutState::Rolling { .. } | RolloutState::Baking { .. })
+                if self.failed_rollback().is_some() => {}
             Some(RolloutState::Rolling { .. } | RolloutState::Baking { .. }) => {
                 return Some((Gate::InFlight, "a rollout is under way".to_owned()));
             }

@@ -23,6 +23,7 @@ mod registry;
 mod resolve;
 mod rollback;
 mod status;
+mod unfollowed;
 mod verdict;
 mod view;
 
@@ -35,6 +36,8 @@ use jiff::{Timestamp, Unit};
 use serde::{Deserialize, Serialize};
 
 use crate::{annotations::ContainerName, observed::Observed, settings::Settings};
+
+pub use self::unfollowed::end_unfollowed;
 
 /// What is to be done in this pass.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -178,9 +181,11 @@ type Flow = ControlFlow<()>;
 
 /// Decides what to do about one target at `now`.
 pub fn plan(observed: &Observed, settings: &Settings, now: Timestamp) -> Plan {
-    // Kubernetes keeps whole seconds: what is stored must compare equal to what was meant.
-    let now =
-        now.round(jiff::TimestampRound::new().smallest(Unit::Second).mode(jiff::RoundMode::Floor));
-    let now = now.unwrap_or(Timestamp::MIN);
-    begin::begin(observed, settings, now)
+    begin::begin(observed, settings, whole_second(now))
+}
+
+/// Kubernetes keeps whole seconds: what is stored must compare equal to what was meant.
+fn whole_second(now: Timestamp) -> Timestamp {
+    let floor = jiff::TimestampRound::new().smallest(Unit::Second).mode(jiff::RoundMode::Floor);
+    now.round(floor).unwrap_or(Timestamp::MIN)
 }

@@ -10,7 +10,9 @@ use belay_api::{
     gates::Verdict,
     limits,
     reasons::{ActiveReason, HealthyReason, ReleaseReadyReason, RollbackRequiredReason},
-    release::{Activation, ContainerImage, PreviousRelease, ReleaseRef, ReleaseStatus},
+    release::{
+        Activation, ActivationWorkload, ContainerImage, PreviousRelease, ReleaseRef, ReleaseStatus,
+    },
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -51,9 +53,9 @@ impl<'a> Pass<'a> {
     }
 
     fn newest(&self, holds: impl Fn(&'a Release) -> bool) -> Option<&'a Release> {
-        let started = |release: &Release| last_activation(release).map(|one| one.start_time.0);
+        let has_run = |release: &Release| last_activation(release).is_some();
         self.releases.iter().copied().filter(|release| holds(release)).max_by(|one, other| {
-            started(one).cmp(&started(other)).then_with(|| name(one).cmp(name(other)))
+            has_run(one).cmp(&has_run(other)).then_with(|| self.by_age(one, other))
         })
     }
 
@@ -70,9 +72,12 @@ impl<'a> Pass<'a> {
     /// Writes down what became active and what ceased to be: first the end, then the beginning, so
     /// that at most one is active at any time.
     pub(super) fn record_activity(&mut self) -> Flow {
+        // What was active on another workload is to be judged anew on this one, whatever its image.
         let ended = self.releases.iter().copied().find(|release| {
-            open_activation(release).is_some()
-                && !self.active.is_some_and(|active| is_same(active, release))
+            open_activation(release).is_some_and(|open| {
+                !self.is_of_this_workload(open)
+                    || !self.active.is_some_and(|active| is_same(active, release))
+            })
         });
         if let Some(ended) = ended {
             let status = self.ended(ended);
@@ -100,8 +105,8 @@ impl<'a> Pass<'a> {
             from.is_some_and(|from| from.name == name(release))
         });
         let holder = (!self.is_ours()).then(|| self.holder());
-        let came_back =
-            open_activation(release).is_some_and(|open| self.workload.created > open.start_time.0);
+        let is_of_another =
+            open_activation(release).is_some_and(|open| !self.is_of_this_workload(open));
         let Some(last) = status.activations.last_mut() else { return status };
         last.end_time = Some(Time(self.now.max(last.start_time.0)));
         let had_verdict = last.verdict.is_some();
@@ -110,7 +115,7 @@ impl<'a> Pass<'a> {
             last.verdict = Some(verdict.into());
         }
         match holder {
-            _ if came_back => last.message = Some("the workload was made anew".to_owned()),
+            _ if is_of_another => last.message = Some("the workload was made anew".to_owned()),
             Some(holder) => {
                 last.message = Some(Activation::changed_by_message(&holder));
                 let message = format!("{holder} changed the image away from {}", tag(release));
@@ -165,6 +170,7 @@ impl<'a> Pass<'a> {
             initiator: Some(limits::clip(&initiator, limits::PRINCIPAL)),
             verdict: None,
             message: None,
+            workload: Some(ActivationWorkload { uid: self.workload.uid.clone() }),
         });
         let excess = status.activations.len().saturating_sub(limits::ACTIVATIONS);
         status.activations.drain(..excess);

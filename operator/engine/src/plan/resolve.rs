@@ -1,11 +1,12 @@
 //! Where a Rollback goes (the operator specification, section 7).
 
-use belay_api::{Duration, Release, gates::Verdict, reasons::Rejection};
+use belay_api::{Duration, Release, Rollback, gates::Verdict, reasons::Rejection};
+use jiff::Timestamp;
 
-use super::view::{Pass, activations, image_for, images, is_same, last_activation, name};
+use super::view::{Pass, activations, image_for, images, is_same, name};
 use crate::{
     image::{ImageRef, Repository},
-    observed::{Fact, ImageAnswer},
+    observed::{Fact, ImageAnswer, Registries},
     time,
 };
 
@@ -61,6 +62,9 @@ impl<'a> Pass<'a> {
         if !self.is_of_our_repository(release) {
             return Resolved::Nowhere(Rejection::OtherRepository);
         }
+        if !self.is_permitted(release) {
+            return Resolved::Nowhere(Rejection::NotAllowed);
+        }
         if !force && !was_healthy(release) {
             return Resolved::Nowhere(Rejection::NotHealthy);
         }
@@ -96,10 +100,7 @@ impl<'a> Pass<'a> {
             .filter(|release| !seen.iter().any(|one| is_same(one, release)))
             .filter(|release| self.can_go_to(release))
             .collect();
-        others.sort_by_key(|release| {
-            let started = last_activation(release).map(|last| last.start_time.0);
-            (std::cmp::Reverse(started), name(release).to_owned())
-        });
+        others.sort_by(|one, other| self.by_age(other, one));
         ways.extend(others);
         ways
     }
@@ -117,6 +118,37 @@ impl<'a> Pass<'a> {
             && images(release).iter().all(|image| self.is_of_repository(&image.asked))
     }
 
+    /// Whether the images of a Release that somebody names are of registries that may be run from.
+    /// Whoever can write a Release can write an image of any host into it, and the same path there is
+    /// no evidence that it is the same repository.
+    fn is_permitted(&self, release: &Release) -> bool {
+        match &self.surroundings.registries {
+            Registries::Listed { refused } => {
+                images(release).iter().all(|image| !refused.contains(&image.asked))
+            }
+            Registries::OfLiveImages => images(release).iter().all(|image| {
+                let image = image.asked.parse::<ImageRef>();
+                image.is_ok_and(|image| self.runs_from(image.repository().host()))
+            }),
+        }
+    }
+
+    /// Whether the target runs images of this registry, or was asked to: by its own annotation, or by
+    /// what was applied last and put elsewhere by admission.
+    fn runs_from(&self, host: &str) -> bool {
+        let is_of = |image: &str| {
+            image.parse::<ImageRef>().is_ok_and(|image| image.repository().host() == host)
+        };
+        let applied = self
+            .active
+            .filter(|active| self.is_ours() && self.annotated() == Some(name(active)))
+            .map(images)
+            .unwrap_or_default();
+        self.wants.containers.iter().any(|container| is_of(self.live(container)))
+            || self.wants.image.as_ref().is_some_and(|image| image.host() == host)
+            || applied.iter().any(|image| is_of(&image.asked))
+    }
+
     /// Whether an image is of the repository that this target is about.
     pub(super) fn is_of_repository(&self, image: &str) -> bool {
         let parse = |text: &str| text.parse::<ImageRef>().ok();
@@ -129,21 +161,27 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// What the registry said about an image, unless that is long ago.
-    fn fresh(&self, image: &str) -> Option<&'a Fact<ImageAnswer>> {
+    /// What the registry said about an image, unless that was before `asked` or is long ago.
+    fn fresh(&self, image: &str, asked: Timestamp) -> Option<&'a Fact<ImageAnswer>> {
         let window = self.settings.windows.image_answer.max(Duration::from_secs(1));
-        let answers = &self.observed.images;
-        answers.get(image).filter(|answer| self.now < time::after(answer.read(), window))
+        let is_fresh = |answer: &&Fact<ImageAnswer>| {
+            answer.read() >= asked && self.now < time::after(answer.read(), window)
+        };
+        self.observed.images.get(image).filter(is_fresh)
     }
 
-    /// Looks at the image before an automatic Rollback goes there. An outage never stops one.
-    pub(super) fn recheck(&self, release: &Release) -> Recheck {
+    /// Looks at the image before an automatic Rollback goes there: what the registry said before the
+    /// Rollback was made tells nothing of now. An outage never stops one.
+    pub(super) fn recheck(&self, rollback: &Rollback, release: &Release) -> Recheck {
+        let created = rollback.metadata.creation_timestamp.as_ref();
+        // Two clocks: what is asked now is never too old.
+        let asked = created.map_or(Timestamp::MIN, |time| time.0.min(self.now));
         let Some(container) = self.wants.containers.first() else { return Recheck::AsItWas };
         let Some(image) = image_for(release, container) else { return Recheck::AsItWas };
         if self.wants.image_check == belay_api::annotations::ImageCheck::Skip {
             return Recheck::AsItWas;
         }
-        let Some(answer) = self.fresh(&image.asked) else {
+        let Some(answer) = self.fresh(&image.asked, asked) else {
             return Recheck::Ask(image.asked.clone());
         };
         let digest = match answer.value() {
@@ -157,7 +195,7 @@ impl<'a> Pass<'a> {
         }
         let Ok(parsed) = image.asked.parse::<ImageRef>() else { return Recheck::AsItWas };
         let pinned = format!("{}@{healthy}", parsed.repository());
-        match self.fresh(&pinned).map(Fact::value) {
+        match self.fresh(&pinned, asked).map(Fact::value) {
             None => Recheck::Ask(pinned),
             Some(Some(ImageAnswer::Missing)) => Recheck::Gone,
             Some(_) => Recheck::ByDigest(pinned),

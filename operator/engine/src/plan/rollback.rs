@@ -26,7 +26,7 @@ const MAX_ATTEMPTS: i32 = 3;
 const MAX_BACKOFF: u64 = 120;
 
 /// How a Rollback ended.
-struct End {
+pub(super) struct End {
     in_progress: InProgressReason,
     succeeded: SucceededReason,
     rejection: Option<Rejection>,
@@ -34,7 +34,7 @@ struct End {
 }
 
 impl End {
-    fn failed(message: impl Into<String>) -> Self {
+    pub(super) fn failed(message: impl Into<String>) -> Self {
         Self {
             in_progress: InProgressReason::Failed,
             succeeded: SucceededReason::DeploymentFailed,
@@ -43,7 +43,7 @@ impl End {
         }
     }
 
-    fn rejected(rejection: Rejection) -> Self {
+    pub(super) fn rejected(rejection: Rejection) -> Self {
         Self {
             in_progress: InProgressReason::Failed,
             succeeded: SucceededReason::Rejected,
@@ -62,11 +62,50 @@ impl End {
     }
 }
 
-fn status_of(rollback: &Rollback) -> RollbackStatus {
+impl End {
+    /// A Rollback that is recorded only.
+    pub(super) fn recorded() -> Self {
+        Self {
+            in_progress: InProgressReason::Completed,
+            succeeded: SucceededReason::DeploymentSucceeded,
+            rejection: None,
+            message: "recorded only".to_owned(),
+        }
+    }
+
+    fn is_good(&self) -> bool {
+        self.succeeded == SucceededReason::DeploymentSucceeded
+    }
+
+    /// Writes the end down.
+    pub(super) fn step(&self, rollback: &Rollback, namespace: &str, now: Timestamp) -> Step {
+        let mut status = status_of(rollback);
+        let message = limits::clip(&self.message, limits::CONDITION_MESSAGE);
+        status.message = Some(message.clone());
+        status.completion_time = Some(Time(now));
+        status.next_attempt_time = None;
+        status.rejection = self.rejection.map(Into::into);
+        if rollback.spec.driver == Driver::Noop {
+            status.deployment_id = Some(format!("noop-{namespace}-{}", rollback_name(rollback)));
+        }
+        let in_progress = RollbackState::from(self.in_progress);
+        put(&mut status.conditions, in_progress, ConditionStatus::False, "", now);
+        let succeeded = RollbackState::from(self.succeeded);
+        let is_good = ConditionStatus::from(self.is_good());
+        put(&mut status.conditions, succeeded, is_good, &message, now);
+        Step::RollbackStatus {
+            name: rollback_name(rollback).to_owned(),
+            from: precondition(&rollback.metadata),
+            status: Box::new(status),
+        }
+    }
+}
+
+pub(super) fn status_of(rollback: &Rollback) -> RollbackStatus {
     rollback.status.clone().unwrap_or_default()
 }
 
-fn has_started(rollback: &Rollback) -> bool {
+pub(super) fn has_started(rollback: &Rollback) -> bool {
     rollback.status.as_ref().is_some_and(|status| status.start_time.is_some())
 }
 
@@ -145,13 +184,7 @@ impl<'a> Pass<'a> {
         match rollback.spec.driver {
             Driver::Native => {}
             Driver::Noop => {
-                let end = End {
-                    in_progress: InProgressReason::Completed,
-                    succeeded: SucceededReason::DeploymentSucceeded,
-                    rejection: None,
-                    message: "recorded only".to_owned(),
-                };
-                let step = self.end(rollback, &end);
+                let step = self.end(rollback, &End::recorded());
                 return self.draft.step(step);
             }
             Driver::Github | Driver::Argocd => {
@@ -169,7 +202,7 @@ impl<'a> Pass<'a> {
         };
         let named = Some(rollback.spec.to_release_ref.name.as_str()).filter(|one| !one.is_empty());
         let resolved = if is_system(rollback) && named.is_none() {
-            self.resolve_checked(from)?
+            self.resolve_checked(rollback, from)?
         } else {
             self.resolve(from, named, rollback.spec.force)
         };
@@ -197,9 +230,13 @@ impl<'a> Pass<'a> {
     }
 
     /// The first Release on the way back whose image is still there.
-    fn resolve_checked(&mut self, from: &'a Release) -> std::ops::ControlFlow<(), Resolved<'a>> {
+    fn resolve_checked(
+        &mut self,
+        rollback: &Rollback,
+        from: &'a Release,
+    ) -> std::ops::ControlFlow<(), Resolved<'a>> {
         for release in self.ways_back(from) {
-            match self.recheck(release) {
+            match self.recheck(rollback, release) {
                 Recheck::Gone => {}
                 Recheck::AsItWas | Recheck::ByDigest(_) => {
                     return std::ops::ControlFlow::Continue(Resolved::To(release));
@@ -246,7 +283,7 @@ impl<'a> Pass<'a> {
         if count == 0 {
             return self.count_attempt(rollback, 1);
         }
-        let pinned = match is_system(rollback).then(|| self.recheck(to)) {
+        let pinned = match is_system(rollback).then(|| self.recheck(rollback, to)) {
             None | Some(Recheck::AsItWas) => None,
             Some(Recheck::ByDigest(image)) => Some(image),
             Some(Recheck::Ask(image)) => {
@@ -383,29 +420,10 @@ impl<'a> Pass<'a> {
     }
 
     fn end(&mut self, rollback: &Rollback, end: &End) -> Step {
-        let mut status = status_of(rollback);
-        let message = limits::clip(&end.message, limits::CONDITION_MESSAGE);
-        status.message = Some(message.clone());
-        status.completion_time = Some(Time(self.now));
-        status.next_attempt_time = None;
-        status.rejection = end.rejection.map(Into::into);
-        if rollback.spec.driver == Driver::Noop {
-            let namespace = &self.observed.namespace;
-            status.deployment_id = Some(format!("noop-{namespace}-{}", rollback_name(rollback)));
-        }
-        let now = self.now;
-        let in_progress = RollbackState::from(end.in_progress);
-        put(&mut status.conditions, in_progress, ConditionStatus::False, "", now);
-        let is_good = end.succeeded == SucceededReason::DeploymentSucceeded;
-        let succeeded = RollbackState::from(end.succeeded);
-        put(&mut status.conditions, succeeded, ConditionStatus::from(is_good), &message, now);
+        let is_good = end.is_good();
         let reason = if is_good { "RolledBack" } else { "RollbackFailed" };
-        self.draft.tell(!is_good, reason, message);
-        Step::RollbackStatus {
-            name: rollback_name(rollback).to_owned(),
-            from: precondition(&rollback.metadata),
-            status: Box::new(status),
-        }
+        self.draft.tell(!is_good, reason, limits::clip(&end.message, limits::CONDITION_MESSAGE));
+        end.step(rollback, &self.observed.namespace, self.now)
     }
 }
 

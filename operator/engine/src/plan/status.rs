@@ -1,6 +1,7 @@
 //! The whole status of the ReleaseTarget (the operator specification, section 1.4).
 
 use belay_api::{
+    annotations::ImageCheck,
     conditions::{ConditionStatus, State, TargetState, carry_transition_times},
     gates::{ForgeBudget, Verdict},
     limits,
@@ -74,8 +75,6 @@ fn about(
 }
 
 const READY: &str = "Ready";
-/// A note on annotations under the prefix that mean nothing.
-const UNKNOWN_ANNOTATION: &str = "UnknownAnnotation";
 
 fn workload_of(workload: &WorkloadFacts) -> Workload {
     Workload {
@@ -124,16 +123,6 @@ fn conditions(
         let _: &Note = note;
         all.push(note.condition(True, message, None, time.clone()));
     }
-    if let Some(message) = &draft.unknown_annotations {
-        all.push(Condition {
-            type_: UNKNOWN_ANNOTATION.to_owned(),
-            status: belay_api::NamedValue::as_str(True).to_owned(),
-            reason: UNKNOWN_ANNOTATION.to_owned(),
-            message: limits::clip(message, limits::CONDITION_MESSAGE),
-            last_transition_time: time,
-            observed_generation: None,
-        });
-    }
     if let Some(old) = old {
         carry_transition_times(&mut all, &old.conditions);
     }
@@ -175,6 +164,15 @@ impl Pass<'_> {
             let names: Vec<_> = self.wants.left_out.iter().map(ToString::to_string).collect();
             let message = format!("not followed: {}", names.join(", "));
             self.draft.note(Note::ContainerLeftOut, message);
+        }
+        let handicaps = &self.observed.handicaps;
+        if let Some(why) = &handicaps.pods_listed {
+            self.draft.note(Note::PodsListed, why);
+        }
+        if handicaps.no_platforms && self.wants.image_check == ImageCheck::Required {
+            let message =
+                "nodes are not read, so nobody checks whether an image has their platforms";
+            self.draft.note(Note::PlatformsNotChecked, message);
         }
         let Some(active) = self.active else { return };
         let changed = images(active)
@@ -340,6 +338,9 @@ impl Pass<'_> {
                 budget: ForgeBudget::Exhausted.into(),
                 reset_time: Some(Time(*until)),
             }),
+            Some(Forge::Found { is_low: true, .. }) => {
+                Some(ForgeStatus { budget: ForgeBudget::Low.into(), reset_time: None })
+            }
             Some(_) => Some(ForgeStatus { budget: ForgeBudget::Ok.into(), reset_time: None }),
             None => old.and_then(|old| old.forge.clone()),
         }

@@ -1,6 +1,6 @@
 //! What all questions of a pass are answered from, and what the answers add up to.
 
-use std::collections::BTreeMap;
+use std::{cmp::Ordering, collections::BTreeMap};
 
 use belay_api::{
     Release, Rollback,
@@ -72,8 +72,6 @@ pub(super) struct Draft {
     pub(super) claims: bool,
     /// Whether the record is another's to write.
     pub(super) is_anothers: bool,
-    /// What annotations under the prefix mean nothing.
-    pub(super) unknown_annotations: Option<String>,
     /// A rollout that Belay did not begin, and that is waited for.
     pub(super) others_rollout: Option<String>,
     /// Whether something is waited for that pods show.
@@ -312,19 +310,46 @@ impl<'a> Pass<'a> {
         })
     }
 
+    /// Whether an activation was one of this very workload, and not of another one of the same target:
+    /// an older twin, or the one of this name that was deleted.
+    pub(super) fn is_of_this_workload(&self, activation: &Activation) -> bool {
+        match &activation.workload {
+            Some(workload) => workload.uid == self.workload.uid,
+            None => activation.start_time.0 >= self.workload.created,
+        }
+    }
+
     /// The Release that was active last, but for the one that is.
     pub(super) fn last_active(&self) -> Option<&'a Release> {
-        let ended = |release: &Release| {
-            let last = last_activation(release)?;
-            Some((last.end_time.as_ref()?.0, last.start_time.0))
+        let ended = |release: &&Release| {
+            last_activation(release).and_then(|last| last.end_time.as_ref()).map(|time| time.0)
         };
         self.releases
             .iter()
             .copied()
             .filter(|release| !self.active.is_some_and(|active| is_same(active, release)))
-            .filter_map(|release| ended(release).map(|at| (at, release)))
-            .max_by(|(one, a), (other, b)| one.cmp(other).then_with(|| name(a).cmp(name(b))))
-            .map(|(_, release)| release)
+            .filter(|release| ended(release).is_some())
+            .max_by(|one, other| {
+                ended(one).cmp(&ended(other)).then_with(|| self.by_age(one, other))
+            })
+    }
+
+    /// The older one first: by effective time, which is of whole seconds; then what had its turn
+    /// earlier; then by version; by name only where nothing else tells.
+    pub(super) fn by_age(&self, one: &Release, other: &Release) -> Ordering {
+        let started = |release: &Release| {
+            let created = release.metadata.creation_timestamp.as_ref().map(|time| time.0);
+            last_activation(release).map(|last| last.start_time.0).or(created)
+        };
+        let ended = |release: &Release| {
+            let last = last_activation(release)?;
+            Some(last.end_time.as_ref().map_or(Timestamp::MAX, |time| time.0))
+        };
+        started(one)
+            .cmp(&started(other))
+            .then_with(|| ended(one).cmp(&ended(other)))
+            .then_with(|| self.rank(one).order(&self.rank(other)))
+            .then_with(|| name(one).cmp(name(other)))
     }
 
     /// The Rollbacks that have not ended.

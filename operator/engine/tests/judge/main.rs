@@ -94,7 +94,7 @@ use crate::samples::{
 ])]
 // No replicas (jac#8694); later the first one, with a bad image (kubernetes#106697).
 #[case::zero_then_bad(&[
-    (0, unobserved(numbers(0, 0, 0, 0)), "rolling"),
+    (0, unobserved(numbers(0, 0, 0, 0)), "zero"),
     (1, progressing(numbers(0, 0, 0, 0), COMPLETE, 1), "zero"),
     (9000, progressing(numbers(0, 0, 0, 0), COMPLETE, 1), "zero"),
     (9001, progressing(numbers(1, 1, 1, 0), COMPLETE, 1), "rolling"),
@@ -112,10 +112,10 @@ use crate::samples::{
     (9020, numbers(1, 1, 1, 1), "baking"),
     (9021, numbers(1, 1, 1, 1), "healthy"),
 ])]
-// Scaled to zero in mid-rollout: no verdict, and no old pod keeps it from being idle.
+// Scaled to zero in mid-rollout: no verdict, and pods that are still there only wait for their end.
 #[case::zero_meanwhile(&[
     (1, numbers(3, 4, 1, 3), "rolling"),
-    (2, numbers(0, 4, 1, 3), "rolling"),
+    (2, numbers(0, 4, 1, 3), "zero"),
     (3, numbers(0, 0, 0, 0), "zero"),
     (9999, numbers(0, 0, 0, 0), "zero"),
 ])]

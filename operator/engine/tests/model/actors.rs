@@ -68,8 +68,9 @@ impl World {
                 self.show(|| format!("paused: {}", self.deployment.paused));
                 self.touch(true);
             }
-            37 => match self.dice.roll(8) {
+            37 => match self.dice.roll(9) {
                 0 => self.made_anew(),
+                8 => self.twin(),
                 1 => self.argocd(),
                 2 => {
                     let images: Vec<_> = self.registry.iter().cloned().collect();
@@ -264,6 +265,16 @@ impl World {
                 self.annotate("adopt", Some(&value));
             }
         }
+    }
+
+    /// The older of two workloads goes, and the younger one, which was there for long, takes the
+    /// target and its record over.
+    fn twin(&mut self) {
+        let record = self.target().cloned();
+        self.made_anew();
+        self.show(|| "it is a twin".to_owned());
+        *value_mut(&mut self.seen.target) = record;
+        self.deployment.created -= 1_000;
     }
 
     /// `helm uninstall` and `helm install`.

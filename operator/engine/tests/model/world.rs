@@ -7,7 +7,7 @@ use belay_api::{AnnotationPrefix, Release, Rollback};
 use belay_engine::{
     Timestamp,
     annotations::{ContainerName, LiveContainer},
-    observed::{Fact, Forge, HeldBy, Observed, Refusal, Surroundings, TargetRecord},
+    observed::{Fact, Forge, Handicaps, HeldBy, Observed, Refusal, Surroundings, TargetRecord},
     selection::{GithubRelease, GithubReleases},
     settings::Settings,
 };
@@ -101,6 +101,7 @@ impl World {
             repository_id: 7,
             releases: GithubReleases::default(),
             is_anonymous: false,
+            is_low: false,
         };
         let seen = Observed {
             namespace: "shop".to_owned(),
@@ -113,6 +114,7 @@ impl World {
             pods: known(Vec::new()),
             surroundings: known(Surroundings::default()),
             refused: None,
+            handicaps: Handicaps::default(),
         };
         let mut world = Self {
             dice,
@@ -211,7 +213,7 @@ impl World {
             latest: latest.map(|release| release.tag.clone()),
             truncated: false,
         };
-        let found = Forge::Found { repository_id: 7, releases, is_anonymous: false };
+        let found = Forge::Found { repository_id: 7, releases, is_anonymous: false, is_low: false };
         self.seen.forge = Fact::known(found, read);
     }
 

@@ -20,7 +20,8 @@ use belay_engine::{
     annotations::LiveContainer,
     judge::{Facts, ProgressingFacts},
     observed::{
-        ContainerState, Fact, Forge, HeldBy, ImageAnswer, Observed, Surroundings, WorkloadFacts,
+        ContainerState, Fact, Forge, Handicaps, HeldBy, ImageAnswer, Observed, Surroundings,
+        WorkloadFacts,
     },
     selection::{GithubRelease, GithubReleases},
     settings::Settings,
@@ -139,7 +140,7 @@ impl Case {
             },
         };
         let releases = GithubReleases::default();
-        let forge = Forge::Found { repository_id: 7, releases, is_anonymous: false };
+        let forge = Forge::Found { repository_id: 7, releases, is_anonymous: false, is_low: false };
         let read = at(now);
         let observed = Observed {
             namespace: "shop".to_owned(),
@@ -152,6 +153,7 @@ impl Case {
             pods: Fact::known(Vec::new(), read),
             surroundings: Fact::known(Surroundings::default(), read),
             refused: None,
+            handicaps: Handicaps::default(),
         };
         let mut case = Self {
             settings: Settings::default(),
@@ -328,6 +330,7 @@ impl Case {
             initiator: Some(format!("GitHub {tag}")),
             verdict: verdict.map(Into::into),
             message: None,
+            workload: None,
         };
         let name = name_of(tag);
         let known =

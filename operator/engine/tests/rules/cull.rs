@@ -5,9 +5,10 @@ use belay_api::{
     rollback::InitiatorType::{System, User},
 };
 use belay_engine::plan::Step;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use rstest::rstest;
 
-use crate::case::{Case, DAY, HOUR, image, name_of};
+use crate::case::{Case, DAY, HOUR, at, image, name_of};
 
 /// `count` healthy Releases, one a day; the last one is active.
 fn many(count: i64) -> Case {
@@ -74,6 +75,30 @@ fn age_is_that_of_the_last_activation() {
     case.has_run(&tag(0), -3 * HOUR, Some(-2 * HOUR), Some(Verdict::Healthy));
     case.surroundings().release_limit = Some("3".to_owned());
     assert_eq!(deleted(&case.passes()), [name_of(&tag(1))]);
+}
+
+/// Times are of whole seconds, and names are hashes.
+#[rstest]
+#[case::which_ended_first(true)]
+#[case::or_has_the_lower_version(false)]
+fn of_one_second_the_first_to_go_is_the_one(#[case] has_ends: bool) {
+    let mut case = many(9);
+    let now = case.now;
+    for number in 0..8 {
+        let status = case.release_mut(&tag(number)).status.as_mut().unwrap();
+        let last = status.activations.last_mut().unwrap();
+        last.start_time = Time(at(now - 5 * DAY));
+        // Where there are ends to tell, the higher version ended first.
+        let end = if has_ends { 4 * DAY + number } else { 4 * DAY };
+        last.end_time = Some(Time(at(now - end)));
+    }
+    case.surroundings().release_limit = Some("3".to_owned());
+    let mut expected: Vec<_> = (0..8).map(|number| name_of(&tag(number))).collect();
+    if has_ends {
+        expected.reverse();
+    }
+    expected.truncate(6);
+    assert_eq!(deleted(&case.passes()), expected);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use belay_api::{
 };
 use belay_engine::{
     block::{Block, Mark},
-    judge::ReplicaFailure,
+    judge::{ContainerFacts, PodFacts, ReplicaFailure},
     observed::{Fact, ImageAnswer},
     plan::{Look, Step},
 };
@@ -156,6 +156,70 @@ fn a_cause_outside_the_release_blocks_for_an_hour_and_twice_at_most() {
     );
 }
 
+/// A deadline that is over before the cause has stood for its 30 seconds.
+#[rstest]
+#[case::not_found("manifest unknown", BlockedReason::RolloutFailed)]
+#[case::not_found_behind_a_long_name(
+    &format!("{} not found", "x".repeat(600)),
+    BlockedReason::RolloutFailed
+)]
+#[case::may_pass("i/o timeout", BlockedReason::BlockedTemporarily)]
+fn a_cause_that_is_certain_blocks_for_good_whatever_ends_the_rollout(
+    #[case] message: &str,
+    #[case] expected: BlockedReason,
+) {
+    let mut case = Case::new();
+    case.annotate(TargetAnnotation::Deadline, "10s");
+    case.fate = Fate::Hangs;
+    case.publish("v1.1.0");
+    case.work(5);
+    let pods = vec![stuck(&case, "ErrImagePull", message)];
+    case.observed.pods = Fact::known(pods, at(case.now));
+    case.fate = Fate::Succeeds;
+    case.work(20);
+    let block = case.block("v1.1.0").unwrap();
+    let is_for_a_while = expected == BlockedReason::BlockedTemporarily;
+    assert_eq!((block.reason, block.until.is_some()), (expected, is_for_a_while));
+}
+
+/// Another pod of the rollout has the image, so that it exists.
+#[test]
+fn what_one_pod_could_pull_is_blocked_for_a_while_only() {
+    let mut case = Case::new();
+    case.annotate(TargetAnnotation::Deadline, "60s");
+    case.fate = Fate::Hangs;
+    case.publish("v1.1.0");
+    case.work(5);
+    let mut other = stuck(&case, "ContainerCreating", "");
+    "web-b".clone_into(&mut other.name);
+    other.containers[0].pulled = true;
+    let pods = vec![stuck(&case, "ErrImagePull", "not found"), other];
+    case.observed.pods = Fact::known(pods, at(case.now));
+    case.fate = Fate::Succeeds;
+    case.work(100);
+    assert_eq!(case.block("v1.1.0").unwrap().reason, BlockedReason::BlockedTemporarily);
+}
+
+fn stuck(case: &Case, waiting: &str, message: &str) -> PodFacts {
+    PodFacts {
+        name: "web-a".to_owned(),
+        is_new: true,
+        created: at(case.now),
+        started: Some(at(case.now)),
+        ready: false,
+        deleting: false,
+        disrupted: false,
+        unschedulable: None,
+        containers: vec![ContainerFacts {
+            name: "app".parse().unwrap(),
+            waiting: Some(waiting.to_owned()),
+            message: Some(message.to_owned()),
+            restarts: 0,
+            pulled: false,
+        }],
+    }
+}
+
 // --- Before an automatic Rollback.
 
 /// 1.2.0 fails; 1.1.0 and 1.0.0 were healthy before.
@@ -200,13 +264,40 @@ fn an_outage_of_the_registry_stops_no_rollback() {
     assert_eq!(applies(&case.work(10)), [(image("1.1.0"), false)]);
 }
 
-#[test]
-fn an_old_answer_is_not_good_enough_to_go_back_by() {
+#[rstest]
+#[case::too_old_for_anything(-300)]
+#[case::from_before_the_failure(0)]
+fn what_the_registry_said_before_the_failure_is_not_good_enough(#[case] read: i64) {
     let mut case = about_to_go_back(|_| {});
     let answer = case.registry[&image("1.1.0")].clone();
-    case.observed.images.insert(image("1.1.0"), Fact::known(answer, at(case.now - 300)));
+    case.observed.images.insert(image("1.1.0"), Fact::known(answer, at(case.now + read)));
+    case.wait(1);
     case.registry.remove(&image("1.1.0"));
     assert_eq!(applies(&case.work(100)), [(image("1.0.0"), false)]);
+}
+
+#[test]
+fn a_digest_that_was_there_before_the_failure_is_looked_for_again() {
+    let mut case = about_to_go_back(|case| case.serve("1.1.0", 'b'));
+    let pinned = format!("ghcr.io/acme/web@{}", digest('a'));
+    let there = ImageAnswer::Present { digest: Some(digest('a')), missing_platforms: Vec::new() };
+    case.observed.images.insert(pinned, Fact::known(there, at(case.now)));
+    case.wait(1);
+    assert_eq!(applies(&case.work(100)), [(image("1.0.0"), false)]);
+}
+
+/// The clock that Rollbacks are stamped with may be ahead of the one that answers are.
+#[test]
+fn what_is_asked_now_is_never_too_old() {
+    let mut case = about_to_go_back(|_| {});
+    case.wait(1);
+    while case.rollbacks().is_empty() {
+        case.pass();
+    }
+    let ahead = at(case.now + 2);
+    let metadata = &mut case.rollbacks()[0].metadata;
+    metadata.creation_timestamp = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(ahead));
+    assert_eq!(applies(&case.passes()), [(image("1.1.0"), false)]);
 }
 
 #[test]
@@ -332,6 +423,24 @@ fn at_zero_replicas_a_release_is_active_and_the_next_one_may_come() {
     case.fate = Fate::Succeeds;
     case.work(200);
     assert_eq!(case.live(), image("1.0.0"));
+}
+
+#[test]
+fn scaled_to_zero_while_it_bakes_it_is_said_to_be_at_zero_at_once() {
+    let mut case = Case::new();
+    case.publish("v1.1.0");
+    case.work(10);
+    assert_eq!(case.reason("Progressing").as_deref(), Some("Baking"));
+    // Nobody has looked at it yet, and its pods are still there.
+    case.changed();
+    let rollout = &mut case.workload().rollout;
+    rollout.wanted = 0;
+    rollout.observed_generation -= 1;
+    case.passes();
+    let conditions = case.release_mut("v1.1.0").status.clone().unwrap().conditions;
+    let ready = belay_api::conditions::find(&conditions, "Ready").unwrap().reason.clone();
+    assert_eq!(ready, "ScaledToZero");
+    assert_eq!(case.reason("Progressing").as_deref(), Some("Idle"));
 }
 
 #[test]

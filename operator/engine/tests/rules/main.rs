@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod act;
+mod anew;
 mod ask;
 mod case;
 mod cull;
@@ -12,6 +13,7 @@ mod failures;
 mod forward;
 mod hold;
 mod hostile;
+mod notes;
 mod others;
 mod others_rollout;
 mod outcome;
@@ -19,4 +21,6 @@ mod pods;
 mod registry;
 mod restart;
 mod rollback;
+mod rollback_end;
+mod unfollowed;
 mod who;

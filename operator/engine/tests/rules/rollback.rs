@@ -1,6 +1,7 @@
-//! Rollbacks: where they go, which goes first, attempts, ends (section 7).
+//! Rollbacks: where they go, which goes first, attempts (section 7).
 
 use belay_api::{
+    annotations::TargetAnnotation,
     gates::{Gate, Verdict},
     reasons::{BlockedReason, Rejection},
     rollback::{
@@ -8,22 +9,22 @@ use belay_api::{
         InitiatorType::{System, User},
     },
 };
-use belay_engine::observed::Refusal;
+use belay_engine::observed::{Refusal, Registries};
 use rstest::rstest;
 
 use crate::{
     act::{applies, writes_workload},
-    case::{Case, DAY, Fate, HOUR, at, held_by, image, name_of, seconds},
+    case::{Case, DAY, Fate, HOUR, at, held_by, image, name_of},
 };
 
-const OWN: &str = "by-hand";
+pub(crate) const OWN: &str = "by-hand";
 
 fn rejection(case: &mut Case) -> Option<Rejection> {
     case.rollback(OWN).status?.rejection?.known()
 }
 
 /// 1.3.0 runs; before it came 1.0.0 (healthy), 1.1.0 (failed) and 1.2.0 (healthy).
-fn history() -> Case {
+pub(crate) fn history() -> Case {
     let mut case = Case::bare("1.3.0");
     case.has_run("v1.0.0", -9 * DAY, Some(-8 * DAY), Some(Verdict::Healthy));
     case.has_run("v1.1.0", -8 * DAY, Some(-7 * DAY), Some(Verdict::Failed));
@@ -99,6 +100,53 @@ fn a_release_of_another_repository_is_not_gone_to_even_by_force() {
     case.ask_back(OWN, &name_of("v1.2.0"), User).force = true;
     assert!(!writes_workload(&case.work(100)));
     assert_eq!(rejection(&mut case), Some(Rejection::OtherRepository));
+}
+
+/// The same path on another host is no evidence that it is the same repository.
+#[rstest]
+#[case::another_host(|_: &mut Case| {}, true)]
+#[case::asked_for_by_annotation(
+    |case: &mut Case| case.annotate(TargetAnnotation::Image, "evil.example/acme/web"),
+    false
+)]
+#[case::stored_elsewhere_by_admission(
+    |case: &mut Case| {
+        let images = &mut case.release_mut("v1.3.0").status.as_mut().unwrap().images;
+        images[0].asked = "evil.example/acme/web:1.3.0".to_owned();
+    },
+    false
+)]
+#[case::listed(
+    |case: &mut Case| {
+        case.surroundings().registries = Registries::Listed { refused: Vec::new() };
+    },
+    false
+)]
+#[case::not_listed(
+    |case: &mut Case| {
+        let refused = vec!["evil.example/acme/web:1.2.0".to_owned()];
+        case.surroundings().registries = Registries::Listed { refused };
+    },
+    true
+)]
+fn a_release_on_another_host_is_gone_to_only_if_that_is_permitted(
+    #[values(true, false)] force: bool,
+    #[case] change: fn(&mut Case),
+    #[case] is_refused: bool,
+) {
+    let mut case = history();
+    let images = &mut case.release_mut("v1.2.0").status.as_mut().unwrap().images;
+    images[0].asked = "evil.example/acme/web:1.2.0".to_owned();
+    images[0].stored = None;
+    change(&mut case);
+    case.ask_back(OWN, &name_of("v1.2.0"), User).force = force;
+    let steps = case.work(200);
+    if is_refused {
+        assert!(!writes_workload(&steps));
+        assert_eq!(rejection(&mut case), Some(Rejection::NotAllowed));
+    } else {
+        assert_eq!(applies(&steps), [("evil.example/acme/web:1.2.0".to_owned(), false)]);
+    }
 }
 
 #[rstest]
@@ -360,68 +408,4 @@ fn an_apply_whose_answer_was_lost_is_found_again() {
     assert!(!writes_workload(&steps));
     assert_eq!(case.outcome(OWN), "DeploymentSucceeded");
     assert_eq!(case.rollback(OWN).status.unwrap().attempt_count, Some(1));
-}
-
-// --- The end.
-
-#[test]
-fn it_must_end_in_time() {
-    let mut case = history();
-    case.fate = Fate::Hangs;
-    case.ask_back(OWN, "", User).timeout = seconds(120);
-    case.work(119);
-    assert_eq!(case.outcome(OWN), "Pending");
-    case.work(1);
-    assert_eq!(case.outcome(OWN), "DeadlineExceeded");
-    assert_eq!(case.stalled().as_deref(), Some("RollbackFailed"));
-    // What it went to is judged all the same.
-    case.work(HOUR);
-    assert_eq!(case.verdict("v1.2.0"), Some(Verdict::Failed));
-}
-
-#[test]
-fn while_the_workload_is_paused_it_waits_without_an_attempt() {
-    let mut case = history();
-    case.workload().rollout.paused = true;
-    case.ask_back(OWN, "", User);
-    assert!(!writes_workload(&case.work(1_700)));
-    let status = case.rollback(OWN).status.unwrap();
-    assert_eq!(status.attempt_count, None);
-    assert_eq!(case.reason("Progressing").as_deref(), Some("TargetPaused"));
-    case.work(100);
-    assert_eq!(case.outcome(OWN), "DeadlineExceeded");
-}
-
-#[test]
-fn a_change_by_others_meanwhile_ends_it() {
-    let mut case = history();
-    case.fate = Fate::Hangs;
-    case.ask_back(OWN, "", User);
-    case.work(10);
-    case.write("kubectl-edit", false, &image("1.0.7"));
-    case.work(10);
-    assert_eq!(case.outcome(OWN), "DeploymentSuperseded");
-    assert_eq!(case.stalled().as_deref(), Some("ChangedByPerson"));
-}
-
-#[test]
-fn what_was_gone_to_fails_and_nothing_more_is_tried() {
-    let mut case = history();
-    case.fate = Fate::Hangs;
-    case.ask_back(OWN, "", User);
-    case.work(2 * HOUR);
-    assert_eq!(case.outcome(OWN), "DeploymentFailed");
-    assert_eq!((case.live(), case.stalled().as_deref()), (image("1.2.0"), Some("RollbackFailed")));
-    assert_eq!(case.rollbacks().len(), 1);
-}
-
-#[test]
-fn an_ended_one_never_changes() {
-    let mut case = history();
-    case.ask_back(OWN, "", User);
-    case.work(200);
-    let ended = case.rollback(OWN).status;
-    case.publish("v1.5.0");
-    case.work(10 * DAY);
-    assert_eq!(case.rollback(OWN).status, ended);
 }

@@ -9,7 +9,7 @@ use rstest::rstest;
 
 use crate::{
     act::{applies, writes_workload},
-    case::{Case, DAY, HOUR, at, held_by, image},
+    case::{Case, DAY, HOUR, at, image},
 };
 
 const OTHER: &str = "other/belay";
@@ -269,62 +269,6 @@ fn another_path_is_another_repository() {
     assert!(!writes_workload(&case.work(HOUR)));
     assert_eq!(case.stalled().as_deref(), Some("RepositoryDiffers"));
     assert!(!case.told.contains("MirrorHost"));
-}
-
-// --- After `helm uninstall` and `helm install`.
-
-/// 1.1.0 was healthy, then the workload was made anew with 1.0.0.
-fn made_anew(version: &str) -> Case {
-    let mut case = Case::moved(3 * HOUR, Some(2 * HOUR));
-    let now = case.now;
-    let workload = case.workload();
-    "uid-new".clone_into(&mut workload.uid);
-    workload.created = at(now);
-    workload.annotations.remove("belay.dev/release");
-    workload.annotation_held_by.clear();
-    workload.containers[0].live.image = image(version);
-    workload.containers[0].held_by = vec![held_by("helm", false, now)];
-    case.observed.target = Fact::known(None, at(now));
-    case
-}
-
-#[test]
-fn a_workload_that_came_back_lower_gets_the_good_release_back() {
-    let mut case = made_anew("1.0.0");
-    let steps = case.work(120);
-    assert_eq!(applies(&steps), [(image("1.1.0"), false), (image("1.1.0"), true)]);
-    assert!(case.told.contains("Restored"));
-    assert_eq!(case.verdict("v1.0.0"), Some(belay_api::gates::Verdict::Superseded));
-    let conditions = case.release_mut("v1.1.0").status.clone().unwrap().conditions;
-    assert_eq!(belay_api::conditions::find(&conditions, "Active").unwrap().reason, "Restored");
-    // Once.
-    assert!(!writes_workload(&case.work(DAY)));
-}
-
-#[rstest]
-#[case::higher("1.2.0")]
-#[case::the_same("1.1.0")]
-fn a_workload_that_came_back_no_lower_is_left(#[case] version: &str) {
-    let mut case = made_anew(version);
-    assert!(!writes_workload(&case.work(DAY)));
-    assert_eq!(case.live(), image(version));
-}
-
-#[rstest]
-#[case::held(|case: &mut Case| case.annotate(TargetAnnotation::Hold, "true"))]
-#[case::paused(|case: &mut Case| case.workload().rollout.paused = true)]
-#[case::owned_by_gitops(|case: &mut Case| {
-    let now = case.now;
-    case.workload().containers[0].held_by = vec![held_by("argocd-controller", true, now)];
-})]
-#[case::not_complete(|case: &mut Case| {
-    case.work(30);
-    case.hang();
-})]
-fn what_speaks_against_a_move_speaks_against_restoring(#[case] change: fn(&mut Case)) {
-    let mut case = made_anew("1.0.0");
-    change(&mut case);
-    assert!(!writes_workload(&case.work(60)));
 }
 
 // --- Leaving.

@@ -77,11 +77,6 @@ impl Truth {
             && self.new >= self.needed
             && self.available >= self.needed
     }
-
-    /// Whether there is nothing that could succeed or fail.
-    pub fn is_idle(&self) -> bool {
-        self.wanted == 0 && self.old == 0 && self.new == 0
-    }
 }
 
 impl Rollout {

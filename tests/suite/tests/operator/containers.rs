@@ -10,7 +10,8 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::support::{
-    REPO, events, following, going_on, live, polls, roll, stalled, target, told, wait_for_target,
+    REPO, events, following, going_on, live, polls, roll, stalled, target, told, wait_for_release,
+    wait_for_target,
 };
 
 /// A Deployment with an init container and two containers of the repository, and a sidecar of
@@ -148,13 +149,20 @@ async fn of_two_workloads_with_one_target_the_older_keeps_it() -> Result<()> {
     let status = target(&bed, "web").await?;
     assert_eq!(status.workload.map(|one| one.name), Some("web".to_owned()));
     assert_eq!(events(&bed, "DuplicateTarget").await?.len(), 1, "said once");
-    // The younger one takes its place.
+    // The younger one takes its place, and is no move back to the image that it has.
     bed.deployments().delete("web", &DeleteParams::default()).await?;
     wait_for_target(&bed, "web", "about the other workload", |status| {
         let workload = status.workload.as_ref()?;
         (workload.name == "a-web").then_some(())
     })
     .await?;
+    bed.wait_for_image("a-web", &bed.image("1.1.0")).await?;
+    told(&bed, "Restored", &["v1.1.0"]).await?;
+    wait_for_release(&bed, "web", "v1.1.0", ("Active", "True", "Restored")).await?;
+    let release = bed.wait_for_healthy("web", "v1.1.0").await?;
+    let blocked = condition(&release.status.unwrap_or_default().conditions, "Blocked")
+        .map(|one| one.status.clone());
+    assert_ne!(blocked.as_deref(), Some("True"));
     operator.stop().await
 }
 

@@ -212,6 +212,10 @@ async fn a_workload_that_was_replaced_is_another_one() -> Result<()> {
     })
     .await?;
     assert_eq!(bed.deployments().get("web").await?.metadata.uid, uid);
+    // The same image on other pods: it is judged again.
+    let again = wait_for_activation(&bed, "web", "v1.1.0", 2).await?;
+    assert_eq!(again.workload.map(|one| one.uid), uid);
+    wait_for_release(&bed, "web", "v1.1.0", ("Healthy", "True", "Baked")).await?;
     roll(&bed, "v1.2.0").await?;
     let status = bed.targets().get("web").await?;
     let owners = status.metadata.owner_references.unwrap_or_default();

@@ -6,6 +6,7 @@ mod containers;
 mod debug;
 mod failing;
 mod github;
+mod handicaps;
 mod hold;
 mod images;
 mod instances;

@@ -265,6 +265,27 @@ async fn of_ended_rollbacks_the_last_ten_are_kept() -> Result<()> {
     operator.stop().await
 }
 
+/// A target that no workload has: what waited for ever before says so now, and the workload that comes
+/// afterwards finds nothing that would move it.
+#[tokio::test]
+async fn a_rollback_of_a_target_that_nobody_has_is_rejected() -> Result<()> {
+    let bed = Bed::new("nobody").await?;
+    let operator = following_to(&bed, wired(|_| {}), &["v1.1.0"]).await?;
+    bed.deployments().delete("web", &kube::api::DeleteParams::default()).await?;
+    ask_for(&bed, rollback("web-back", ""), |_| {}).await?;
+    ask_for(&bed, rollback("shop-back", ""), |spec| spec.to_release_ref.target = "shop".to_owned())
+        .await?;
+    for name in ["web-back", "shop-back"] {
+        let end = ended(&bed, name, "Rejected").await?;
+        assert_eq!(end.rejection.map(|it| it.to_string()), Some("NotFollowed".to_owned()));
+    }
+    bed.create(&bed.web("1.1.0"), "helm").await?;
+    bed.wait_for_healthy("web", "v1.1.0").await?;
+    polls(&bed, 4).await?;
+    assert_eq!(bed.live("web").await?, bed.image("1.1.0"));
+    operator.stop().await
+}
+
 /// What a Rollback shows while the target is held: it works, and the hold is said.
 #[tokio::test]
 async fn a_hold_does_not_stop_a_persons_rollback() -> Result<()> {
