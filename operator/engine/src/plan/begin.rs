@@ -44,6 +44,33 @@ pub(super) fn begin(observed: &Observed, settings: &Settings, now: Timestamp) ->
     }
 }
 
+/// Answers a question of somebody who does not act, from the same facts as a pass.
+pub(super) fn with_pass<T>(
+    observed: &Observed,
+    settings: &Settings,
+    now: Timestamp,
+    ask: impl FnOnce(&Pass<'_>) -> T,
+) -> Result<T, String> {
+    let workload = observed.workload.get().map_err(ToOwned::to_owned)?;
+    let record = observed.target.get().map_err(ToOwned::to_owned)?;
+    let releases = observed.releases.get().map_err(ToOwned::to_owned)?;
+    let rollbacks = observed.rollbacks.get().map_err(ToOwned::to_owned)?;
+    let surroundings = observed.surroundings.get().map_err(ToOwned::to_owned)?;
+    let Some(workload) = workload.as_ref() else { return Err("the workload is gone".to_owned()) };
+    let inputs = Inputs { observed, settings, now, workload, record: record.as_ref() };
+    let wants = match workload.reading(settings) {
+        Reading::NotFollowed => return Err("Belay does not follow the workload".to_owned()),
+        Reading::Problems(problems) => {
+            let texts: Vec<_> = problems.iter().map(ToString::to_string).collect();
+            return Err(texts.join("; "));
+        }
+        Reading::Followed { settings: wants, .. } => wants,
+    };
+    let mut pass = inputs.pass(&wants, releases, rollbacks, surroundings);
+    pass.active = pass.find_active();
+    Ok(ask(&pass))
+}
+
 /// Whether a record is about this workload, and not about another one of the same target.
 fn is_about(record: &TargetRecord, workload: &WorkloadFacts) -> bool {
     record.status.workload.as_ref().is_none_or(|one| one.uid == workload.uid)

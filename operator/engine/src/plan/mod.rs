@@ -13,6 +13,7 @@ mod cull;
 mod failure;
 mod first;
 mod foreign;
+mod foresee;
 mod forward;
 mod late;
 mod make;
@@ -35,6 +36,7 @@ use belay_api::{
 use jiff::{Timestamp, Unit};
 use serde::{Deserialize, Serialize};
 
+pub use self::foresee::{Foreseen, foresee_rollback};
 use crate::{annotations::ContainerName, observed::Observed, settings::Settings};
 
 pub use self::unfollowed::end_unfollowed;

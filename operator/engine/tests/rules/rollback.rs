@@ -9,7 +9,10 @@ use belay_api::{
         InitiatorType::{System, User},
     },
 };
-use belay_engine::observed::{Refusal, Registries};
+use belay_engine::{
+    observed::{Refusal, Registries},
+    plan::foresee_rollback,
+};
 use rstest::rstest;
 
 use crate::{
@@ -58,6 +61,12 @@ fn a_rollback_goes_where_it_may(
 ) {
     let mut case = history();
     let name = if to.is_empty() { String::new() } else { name_of(to) };
+    let named = Some(name.as_str()).filter(|name| !name.is_empty());
+    let foreseen =
+        foresee_rollback(&case.observed, &case.settings, at(case.now), named, force).unwrap();
+    assert_eq!(foreseen.from, Some(name_of("v1.3.0")));
+    assert_eq!(foreseen.to, expected.map(|version| name_of(&format!("v{version}"))));
+    assert_eq!(foreseen.ways, [name_of("v1.2.0"), name_of("v1.0.0")]);
     case.ask_back(OWN, &name, User).force = force;
     let steps = case.work(200);
     match expected {

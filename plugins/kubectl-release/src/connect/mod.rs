@@ -1,0 +1,64 @@
+//! The cluster that the command line and the kubeconfig name.
+
+mod config;
+mod identity;
+mod stack;
+mod words;
+
+use std::time::Duration;
+
+use kube::Client;
+
+use crate::{
+    cli::cluster::ClusterArgs,
+    error::{Error, chain},
+    out::Environment,
+};
+
+/// A cluster, as one identity. Nothing has been asked yet.
+#[derive(Clone)]
+pub struct Cluster {
+    /// The client.
+    pub client: Client,
+    /// The namespace: `-n`, else that of the context, else `default`.
+    pub namespace: String,
+    /// The context; `None` where only a server was given, or in a pod.
+    pub context: Option<String>,
+    /// The API server's URL, without credentials.
+    pub server: String,
+    /// How long each request may take; `None` for as long as it takes.
+    pub timeout: Option<Duration>,
+}
+
+impl std::fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cluster").field("server", &self.server).finish_non_exhaustive()
+    }
+}
+
+/// Prepares the connection; a credential plugin of the kubeconfig runs here. Make it inside a runtime.
+///
+/// # Errors
+/// The kubeconfig, the flags, or the credentials cannot be used.
+pub fn connect(args: &ClusterArgs, environment: &Environment) -> Result<Cluster, Error> {
+    let place = config::resolve(args, environment)?;
+    let server = config::shown(&place.config.cluster_url);
+    let service = stack::stack(&place.config).map_err(|cause| {
+        Error::other(format!("prepare the connection to {server}: {}", chain(cause.as_ref())))
+    })?;
+    Ok(Cluster {
+        client: Client::new(service, place.config.default_namespace.clone()),
+        namespace: place.config.default_namespace,
+        context: place.context,
+        server,
+        timeout: Some(args.request_timeout).filter(|limit| !limit.is_zero()),
+    })
+}
+
+/// The names of all contexts of the kubeconfig, for completion.
+///
+/// # Errors
+/// The kubeconfig cannot be read.
+pub fn contexts(args: &ClusterArgs, environment: &Environment) -> Result<Vec<String>, Error> {
+    config::contexts(args, environment)
+}

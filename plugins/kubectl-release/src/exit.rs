@@ -1,0 +1,46 @@
+//! Exit codes (specification of the plugin, section C.5).
+
+use std::process::ExitCode;
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Done, the condition is met, or there was nothing to do.
+    Done,
+    /// An error: the API server, rights, the connection, or something was not found.
+    Error,
+    /// Wrong usage, or a confirmation was needed and not given.
+    Usage,
+    /// It ran to its end and what it found is bad.
+    Bad,
+    /// A write was refused by a conflict.
+    Conflict,
+    /// `--timeout` passed.
+    Timeout,
+    /// Interrupted by the user.
+    Interrupted,
+    /// Nobody reads the output any more: what a shell reports of a program that SIGPIPE ended.
+    ClosedPipe,
+}
+
+impl Exit {
+    /// The number.
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Error => 1,
+            Self::Usage => 2,
+            Self::Bad => 3,
+            Self::Conflict => 4,
+            Self::Timeout => 124,
+            Self::Interrupted => 130,
+            Self::ClosedPipe => 141,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        exit.code().into()
+    }
+}

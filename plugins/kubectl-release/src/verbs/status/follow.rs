@@ -1,0 +1,186 @@
+//! `status -w` without a name: rows of what changed, appended at the widths of the first list as
+//! kubectl does, or with `--refresh` the table drawn anew in place.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use futures::{FutureExt as _, StreamExt as _};
+use kube::{ResourceExt as _, runtime::watcher};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+
+use super::{
+    list::{self, StatusSelector},
+    notes, nothing, options,
+    screen::Screen,
+    watch::{Signal, changes},
+};
+use crate::{
+    Error, Exit, Session,
+    cli::{output::Format, status::StatusArgs},
+    print::{Line, object},
+    read::{
+        Reader,
+        api::kind_of,
+        fleet::{Depth, Fleet, Member},
+        snapshot::installed,
+    },
+};
+
+/// The least time between two reads of the whole list.
+const PACE: Duration = Duration::from_millis(500);
+const TICK: Duration = Duration::from_secs(1);
+/// How many ticks pass between reads where the watch is refused.
+const POLL: u32 = 5;
+
+pub(super) async fn run(args: &StatusArgs, session: &mut Session<'_>) -> Result<Exit, Error> {
+    let is_json = match args.output.for_programs() {
+        None => false,
+        Some(Format::Json) => true,
+        Some(_) => return Err(Error::usage("-w knows no other format for programs than json")),
+    };
+    let selector = args.status_selector.as_deref().map(StatusSelector::parse).transpose()?;
+    let reader = Reader::new(session.cluster()?);
+    let namespace = reader.cluster.namespace.clone();
+    let scope = (!args.all_namespaces).then_some(namespace.as_str());
+    let mut config = watcher::Config::default();
+    if let Some(labels) = &args.selector {
+        config = config.labels(labels);
+    }
+    let target = reader.api(&kind_of::<belay_api::ReleaseTarget>(), scope);
+    let mut signals = changes(target, config);
+    let mut polls = false;
+    let deadline = args.timeout.map(|timeout| Instant::now() + timeout);
+    let mut tick = interval(TICK);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut ticks = 0_u32;
+    let refreshes = args.refresh && session.out.terminal.stdout && !is_json;
+    let mut show = Rows { seen: BTreeMap::new(), widths: None, is_json, screen: Screen::default() };
+    let depth = if is_json { Depth::Target } else { Depth::Workload };
+    let prefix = session.global.annotation_prefix.clone();
+    let mut is_first = true;
+    loop {
+        let read = Instant::now();
+        let labels = args.selector.as_deref();
+        match reader.fleet(scope, labels, depth, prefix.as_ref()).await {
+            Ok(mut fleet) => {
+                if let Some(selector) = &selector {
+                    let word = |one: &Member| list::standing(&one.target.value).word;
+                    fleet.members.retain(|member| selector.shows(&word(member)));
+                }
+                if is_first {
+                    notes(&fleet, session)?;
+                    if fleet.members.is_empty() {
+                        session.out.note(nothing(scope))?;
+                    }
+                }
+                if refreshes {
+                    show.refresh(&fleet, args, session)?;
+                } else {
+                    show.append(&fleet, args, session)?;
+                }
+            }
+            // What was seen last stays until there is an answer again.
+            Err(error) if is_first => return Err(installed(error)),
+            Err(_) => polls = true,
+        }
+        is_first = false;
+        loop {
+            let over = async {
+                match deadline {
+                    Some(deadline) => sleep_until(deadline).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = over => return Ok(Exit::Timeout),
+                signal = signals.next() => {
+                    polls |= signal != Some(Signal::Changed);
+                    break;
+                }
+                _ = tick.tick() => {
+                    ticks = ticks.wrapping_add(1);
+                    if polls && ticks.is_multiple_of(POLL) {
+                        break;
+                    }
+                }
+            }
+        }
+        sleep_until(read + PACE).await;
+        while let Some(Some(signal)) = signals.next().now_or_never() {
+            polls |= signal != Signal::Changed;
+        }
+    }
+}
+
+struct Rows {
+    /// What was shown last of each Target.
+    seen: BTreeMap<(String, String), String>,
+    widths: Option<Vec<usize>>,
+    is_json: bool,
+    screen: Screen,
+}
+
+impl Rows {
+    /// Shows those that changed.
+    fn append(
+        &mut self,
+        fleet: &Fleet,
+        args: &StatusArgs,
+        session: &mut Session<'_>,
+    ) -> Result<(), Error> {
+        let options = options(args, session);
+        let style = options.style;
+        let mut changed = Fleet::default();
+        for member in &fleet.members {
+            let target = &member.target.value;
+            let key = (target.namespace().unwrap_or_default(), target.name_any());
+            let text = self.text(member, args, session);
+            if self.seen.get(&key) != Some(&text) {
+                self.seen.insert(key, text);
+                changed.members.push(member.clone());
+            }
+        }
+        if self.is_json {
+            for member in &changed.members {
+                let mut raw = member.target.raw.clone();
+                object::without_managed_fields(&mut raw);
+                session.out.raw(&object::compact(&raw))?;
+            }
+            return Ok(session.out.flush()?);
+        }
+        if changed.members.is_empty() {
+            return Ok(());
+        }
+        let table = list::table(&changed, args.all_namespaces, &options);
+        let headers = self.widths.is_none() && !args.no_headers;
+        let widths = self.widths.get_or_insert_with(|| table.widths(style));
+        for line in table.lines(style, widths, headers) {
+            session.out.line(line)?;
+        }
+        Ok(session.out.flush()?)
+    }
+
+    /// What makes a row another one: everything but the age.
+    fn text(&self, member: &Member, args: &StatusArgs, session: &Session<'_>) -> String {
+        if self.is_json {
+            return member.target.raw.to_string();
+        }
+        let mut options = options(args, session);
+        options.absolute_time = true;
+        let cells = list::row(member, &options);
+        cells.iter().map(|cell| cell.bare(options.style)).collect::<Vec<_>>().join("\u{0}")
+    }
+
+    fn refresh(
+        &mut self,
+        fleet: &Fleet,
+        args: &StatusArgs,
+        session: &mut Session<'_>,
+    ) -> Result<(), Error> {
+        let options = options(args, session);
+        let table = list::table(fleet, args.all_namespaces, &options);
+        let lines: Vec<Line> =
+            table.lines(options.style, &table.widths(options.style), !args.no_headers);
+        Ok(self.screen.draw(&lines, session.out)?)
+    }
+}

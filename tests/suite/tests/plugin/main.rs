@@ -1,0 +1,21 @@
+//! `kubectl release` on the real control plane: what it shows of real objects, how it ends, and what
+//! becomes of it where it may not read or nobody answers.
+
+mod access;
+mod cli;
+mod completion;
+mod doctor;
+mod exits;
+mod helms;
+mod history;
+mod hold;
+mod leave;
+mod list;
+mod mockups;
+mod owners;
+mod rollback;
+mod scene;
+mod status;
+mod support;
+mod terminal;
+mod why;
