@@ -13,8 +13,10 @@ const CHECK: &str = "tests";
 const SLEEPS: [&str; 5] = ["park_timeout", "sleep", "sleep_for", "sleep_ms", "sleep_until"];
 
 /// Files that may sleep, with the reason.
-const MAY_SLEEP: [(&str, &str); 2] = [
+const MAY_SLEEP: [(&str, &str); 4] = [
     ("operator/adapters/src/cluster/pods/follow.rs", "the wait after a watch that failed"),
+    ("plugins/kubectl-release/src/verbs/status/follow.rs", "the pace of a terminal's rows"),
+    ("plugins/kubectl-release/src/verbs/status/watch.rs", "the pace of a terminal's frames"),
     ("tests/testkit/src/wait.rs", "the pause between two looks at a condition with a deadline"),
 ];
 
