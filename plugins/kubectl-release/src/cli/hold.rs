@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{output::OutputArgs, rollback::DryRun};
+use super::change::ChangeArgs;
 
 /// Arguments of `hold`.
 #[derive(Debug, Clone, Args)]
@@ -11,20 +11,9 @@ pub struct HoldArgs {
     pub name: String,
     /// The tag to stay at; without one, forward moves just stop
     pub tag: Option<String>,
-    /// Only say what would be done
-    #[arg(
-        long,
-        value_enum,
-        num_args = 0..=1,
-        require_equals = true,
-        default_value_t,
-        default_missing_value = "client",
-        value_name = "WHERE"
-    )]
-    pub dry_run: DryRun,
-    /// Format.
+    /// How it is written, and said.
     #[command(flatten)]
-    pub output: OutputArgs,
+    pub change: ChangeArgs,
 }
 
 /// Arguments of `resume`.
@@ -35,21 +24,10 @@ pub struct ResumeArgs {
     /// A blocked tag that may be tried once more
     #[arg(long, value_name = "TAG")]
     pub allow: Option<String>,
-    /// Only say what would be done
-    #[arg(
-        long,
-        value_enum,
-        num_args = 0..=1,
-        require_equals = true,
-        default_value_t,
-        default_missing_value = "client",
-        value_name = "WHERE"
-    )]
-    pub dry_run: DryRun,
     /// Do not ask
     #[arg(short, long)]
     pub yes: bool,
-    /// Format.
+    /// How it is written, and said.
     #[command(flatten)]
-    pub output: OutputArgs,
+    pub change: ChangeArgs,
 }

@@ -1,6 +1,7 @@
 //! The command line (specification of the plugin, sections "Verbs" and C).
 
 pub mod adopt;
+pub mod change;
 pub mod cluster;
 pub mod completion;
 pub mod doctor;

@@ -2,21 +2,9 @@
 
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
-use super::output::OutputArgs;
-
-/// What is written with `--dry-run`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum DryRun {
-    /// Everything: no dry run
-    #[default]
-    None,
-    /// Nothing: what would be done is said
-    Client,
-    /// Nothing, but the API server is asked whether it would accept it
-    Server,
-}
+use super::change::ChangeArgs;
 
 /// Arguments of `rollback`.
 #[derive(Debug, Clone, Args)]
@@ -48,17 +36,6 @@ pub struct RollbackArgs {
     /// Why, for those who read the history
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
-    /// Only say what would be done
-    #[arg(
-        long,
-        value_enum,
-        num_args = 0..=1,
-        require_equals = true,
-        default_value_t,
-        default_missing_value = "client",
-        value_name = "WHERE"
-    )]
-    pub dry_run: DryRun,
     /// Follow it to its end
     #[arg(
         long,
@@ -72,7 +49,7 @@ pub struct RollbackArgs {
     /// Do not ask
     #[arg(short, long)]
     pub yes: bool,
-    /// Format.
+    /// How it is written, and said.
     #[command(flatten)]
-    pub output: OutputArgs,
+    pub change: ChangeArgs,
 }

@@ -6,7 +6,7 @@ use belay_engine::annotations::is_gitops;
 use super::change::{Target, say};
 use crate::{
     Error, Exit, Session,
-    cli::{adopt::AdoptArgs, rollback::DryRun},
+    cli::{adopt::AdoptArgs, change::DryRun},
     facts::{
         helm::{Forecast, Source},
         live::owner,
@@ -29,12 +29,18 @@ pub async fn run(args: &AdoptArgs, session: &mut Session<'_>) -> Result<Exit, Er
     let Some(adoption) = adoption(&target)? else {
         let operator = &target.live.operator;
         session.out.note(format!("unchanged: {operator} owns the image of {} alone", args.name))?;
-        return say(&target.workload, "unchanged", args.dry_run, &args.output, session);
+        return say(
+            &target.workload,
+            "unchanged",
+            args.change.dry_run,
+            &args.change.output,
+            session,
+        );
     };
-    let asks = !args.yes && args.dry_run == DryRun::None;
-    if args.output.for_programs().is_none() || asks {
+    let asks = !args.yes && args.change.dry_run == DryRun::None;
+    if args.change.output.for_programs().is_none() || asks {
         for line in plan(&target, &adoption) {
-            if args.output.for_programs().is_none() {
+            if args.change.output.for_programs().is_none() {
                 session.out.line(line)?;
             } else {
                 session.out.note(line)?;
@@ -47,9 +53,12 @@ pub async fn run(args: &AdoptArgs, session: &mut Session<'_>) -> Result<Exit, Er
         return Ok(Exit::Done);
     }
     let object = target
-        .annotate(&[(TargetAnnotation::Adopt, Some(adoption.value().as_str()))], args.dry_run)
+        .annotate(
+            &[(TargetAnnotation::Adopt, Some(adoption.value().as_str()))],
+            args.change.dry_run,
+        )
         .await?;
-    let exit = say(&object, "adopted", args.dry_run, &args.output, session)?;
+    let exit = say(&object, "adopted", args.change.dry_run, &args.change.output, session)?;
     session.out.note(format!("hint: kubectl release status {} -w", target.said()))?;
     Ok(exit)
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::owners::{Kind, discover};
 use crate::{
     Error, Exit, FIELD_MANAGER, Session,
-    cli::{output::OutputArgs, rollback::DryRun},
+    cli::{change::DryRun, output::OutputArgs},
     facts::live::Live,
     print::object,
     read::{Fact, Parts, Reader, Snapshot},

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     Error, Exit, Session,
-    cli::{leave::LeaveArgs, rollback::DryRun},
+    cli::{change::DryRun, leave::LeaveArgs},
     error::Class,
     facts::{
         helm::{Forecast, Source},
@@ -50,10 +50,10 @@ pub async fn run(args: &LeaveArgs, session: &mut Session<'_>) -> Result<Exit, Er
     for (namespace, name) in &names {
         targets.push(read(name, Some(namespace), session).await?);
     }
-    let asks = !args.yes && args.dry_run == DryRun::None;
+    let asks = !args.yes && args.change.dry_run == DryRun::None;
     for target in &targets {
         for line in plan(target) {
-            if args.output.for_programs().is_none() {
+            if args.change.output.for_programs().is_none() {
                 session.out.line(line)?;
             } else if asks {
                 session.out.note(line)?;
@@ -67,9 +67,9 @@ pub async fn run(args: &LeaveArgs, session: &mut Session<'_>) -> Result<Exit, Er
     }
     let mut exit = Exit::Done;
     for target in targets {
-        match Box::pin(leave(target, args.dry_run, session)).await {
+        match Box::pin(leave(target, args.change.dry_run, session)).await {
             Ok(object) => {
-                say(&object, "left", args.dry_run, &args.output, session)?;
+                say(&object, "left", args.change.dry_run, &args.change.output, session)?;
             }
             // With one target there is nothing else to be done.
             Err(error) if names.len() == 1 => return Err(error),

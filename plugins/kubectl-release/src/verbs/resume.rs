@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     Error, Exit, Session,
-    cli::{hold::ResumeArgs, rollback::DryRun},
+    cli::{change::DryRun, hold::ResumeArgs},
     error::Class,
     facts::standing::Standing,
     print::{Line, Paint},
@@ -49,7 +49,13 @@ pub async fn run(args: &ResumeArgs, session: &mut Session<'_>) -> Result<Exit, E
             session.out.note(format!("note: it is Stalled ({}): {}", cause.word, cause.message))?;
             session.out.note(format!("hint: kubectl release why {}", target.said()))?;
         }
-        return say(&target.workload, "unchanged", args.dry_run, &args.output, session);
+        return say(
+            &target.workload,
+            "unchanged",
+            args.change.dry_run,
+            &args.change.output,
+            session,
+        );
     }
     let mut lines = vec![Line::from((Paint::Bold, target.heading("Resume").as_str())), Line::new()];
     if let Some(held) = target.annotation(TargetAnnotation::Hold) {
@@ -64,9 +70,9 @@ pub async fn run(args: &ResumeArgs, session: &mut Session<'_>) -> Result<Exit, E
     }
     lines.push(row("next", next(&target, args.allow.as_deref())));
     lines.push(Line::new());
-    let asks = taken.is_some() && !args.yes && args.dry_run == DryRun::None;
+    let asks = taken.is_some() && !args.yes && args.change.dry_run == DryRun::None;
     for line in lines {
-        if args.output.for_programs().is_none() {
+        if args.change.output.for_programs().is_none() {
             session.out.line(line)?;
         } else if asks {
             session.out.note(line)?;
@@ -78,7 +84,7 @@ pub async fn run(args: &ResumeArgs, session: &mut Session<'_>) -> Result<Exit, E
         return Ok(Exit::Done);
     }
     if let Some(tag) = &args.allow {
-        forget_use(&target, tag, args.dry_run, session).await?;
+        forget_use(&target, tag, args.change.dry_run, session).await?;
     }
     let adopt = taken.as_ref().map(super::adopt::Adoption::value);
     let mut changes = vec![(TargetAnnotation::Hold, None)];
@@ -88,8 +94,8 @@ pub async fn run(args: &ResumeArgs, session: &mut Session<'_>) -> Result<Exit, E
     if let Some(adopt) = &adopt {
         changes.push((TargetAnnotation::Adopt, Some(adopt.as_str())));
     }
-    let object = target.annotate(&changes, args.dry_run).await?;
-    let exit = say(&object, "resumed", args.dry_run, &args.output, session)?;
+    let object = target.annotate(&changes, args.change.dry_run).await?;
+    let exit = say(&object, "resumed", args.change.dry_run, &args.change.output, session)?;
     session.out.note(format!("hint: kubectl release status {} -w", target.said()))?;
     Ok(exit)
 }

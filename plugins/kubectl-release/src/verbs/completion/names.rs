@@ -33,8 +33,8 @@ pub(super) struct Wanted {
     pub(super) keep: String,
 }
 
-/// Flags that take a value in the next word; without them a value would look like a name.
-const WITH_VALUE: &[&str] = &[
+/// Flags that say which cluster, as whom, and which namespace; each takes a value.
+const OF_CLUSTER: &[&str] = &[
     "--kubeconfig",
     "--context",
     "--cluster",
@@ -53,6 +53,10 @@ const WITH_VALUE: &[&str] = &[
     "--client-key",
     "--tls-server-name",
     "--request-timeout",
+];
+
+/// Other flags that take a value in the next word; without them a value would look like a name.
+const WITH_VALUE: &[&str] = &[
     "--cache-dir",
     "--annotation-prefix",
     "--color",
@@ -74,28 +78,12 @@ const WITH_VALUE: &[&str] = &[
     "--filename",
 ];
 
-/// Those of them that say which cluster, as whom, and which namespace.
-const OF_CLUSTER: &[&str] = &[
-    "--kubeconfig",
-    "--context",
-    "--cluster",
-    "--user",
-    "-n",
-    "--namespace",
-    "-s",
-    "--server",
-    "--token",
-    "--as",
-    "--as-uid",
-    "--as-group",
-    "--as-user-extra",
-    "--certificate-authority",
-    "--client-certificate",
-    "--client-key",
-    "--tls-server-name",
-    "--request-timeout",
-    "--insecure-skip-tls-verify",
-];
+/// The one of the cluster that takes a value only behind `=`.
+const INSECURE: &str = "--insecure-skip-tls-verify";
+
+fn takes_value(flag: &str) -> bool {
+    OF_CLUSTER.contains(&flag) || WITH_VALUE.contains(&flag)
+}
 
 /// What the word after `before` is, where it is a name of the cluster or the kubeconfig.
 pub(super) fn wanted(before: &[String], current: &str) -> Option<Wanted> {
@@ -105,7 +93,7 @@ pub(super) fn wanted(before: &[String], current: &str) -> Option<Wanted> {
     let of = |what: Option<What>, typed: &str, keep: &str| {
         what.map(|what| Wanted { what, typed: typed.to_owned(), keep: keep.to_owned() })
     };
-    if let Some(flag) = before.last().filter(|flag| WITH_VALUE.contains(&flag.as_str())) {
+    if let Some(flag) = before.last().filter(|flag| takes_value(flag)) {
         return of(of_flag(flag, target), current, "");
     }
     if current.starts_with('-') {
@@ -145,7 +133,7 @@ fn positional(words: &[String]) -> Vec<String> {
             continue;
         }
         if word.starts_with('-') && word.len() > 1 {
-            is_value = WITH_VALUE.contains(&word.as_str());
+            is_value = takes_value(word);
         } else {
             all.push(word.clone());
         }
@@ -159,10 +147,10 @@ pub(super) fn cluster_flags(words: &[String]) -> Vec<String> {
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let flag = word.split_once('=').map_or(word.as_str(), |(flag, _)| flag);
-        if !OF_CLUSTER.contains(&flag) {
+        if flag != INSECURE && !OF_CLUSTER.contains(&flag) {
             continue;
         }
-        if flag == word && WITH_VALUE.contains(&flag) {
+        if flag == word && takes_value(flag) {
             // The last flag may still wait for its value.
             let Some(value) = words.next() else { continue };
             all.extend([word.clone(), value.clone()]);

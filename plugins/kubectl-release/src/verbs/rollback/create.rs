@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{super::change::Target, who};
 use crate::{
     Error, FIELD_MANAGER, Session,
-    cli::rollback::{DryRun, RollbackArgs},
+    cli::{change::DryRun, rollback::RollbackArgs},
     facts::plan::Plan,
     read::api::kind_of,
 };
@@ -41,13 +41,13 @@ pub(super) async fn create(
     let principal = who::principal(&target.reader, session).await;
     for name in &plan.names {
         let body = body(target, plan, args, name, &principal)?;
-        if args.dry_run == DryRun::Client {
+        if args.change.dry_run == DryRun::Client {
             return Ok(Begun { name: name.clone(), object: body, joined: None });
         }
         let sent = DynamicObject::deserialize(&body)
             .map_err(|error| Error::other(format!("make the Rollback: {error}")))?;
         let params = PostParams {
-            dry_run: args.dry_run == DryRun::Server,
+            dry_run: args.change.dry_run == DryRun::Server,
             field_manager: Some(FIELD_MANAGER.to_owned()),
         };
         let kind = kind_of::<Rollback>();

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     Error, Exit, Session,
-    cli::rollback::{DryRun, RollbackArgs},
+    cli::{change::DryRun, rollback::RollbackArgs},
     facts::{
         plan::{NoPlan, Plan, To, Wish, plan},
         words::Explain as _,
@@ -109,7 +109,7 @@ async fn one(
         Ok(plan) => plan,
         Err(NoPlan::Unchanged(tag)) => {
             let line = format!("unchanged: {name} already runs {tag}");
-            match args.output.for_programs() {
+            match args.change.output.for_programs() {
                 None => session.out.line(line)?,
                 Some(_) => session.out.note(line)?,
             }
@@ -120,8 +120,8 @@ async fn one(
         }
         Err(why) => return Err(refused(&target, why)),
     };
-    let asks = !args.yes && args.dry_run == DryRun::None;
-    let is_prose = args.output.for_programs().is_none();
+    let asks = !args.yes && args.change.dry_run == DryRun::None;
+    let is_prose = args.change.output.for_programs().is_none();
     for line in lines(&target, &plan) {
         if is_prose {
             session.out.line(line)?;
@@ -144,7 +144,7 @@ async fn one(
             ))
         })?;
     }
-    if args.dry_run != DryRun::None {
+    if args.change.dry_run != DryRun::None {
         return Ok(Exit::Done);
     }
     if let Some(within) = args.wait {
@@ -208,7 +208,7 @@ fn say(begun: &Begun, args: &RollbackArgs, session: &mut Session<'_>) -> Result<
     if let Some(by) = &begun.joined {
         session.out.note(format!("{named} is under way already: {by} began it; joining"))?;
     }
-    if let Some(format) = args.output.for_programs() {
+    if let Some(format) = args.change.output.for_programs() {
         let mut value = begun.object.clone();
         if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.shift_remove("managedFields");
@@ -216,7 +216,7 @@ fn say(begun: &Begun, args: &RollbackArgs, session: &mut Session<'_>) -> Result<
         object::print(&value, &[named], format, session.out)?;
     } else {
         let verb = if begun.joined.is_some() { "joined" } else { "created" };
-        session.out.line(format!("{named} {verb}{}", suffix(args.dry_run)))?;
+        session.out.line(format!("{named} {verb}{}", suffix(args.change.dry_run)))?;
     }
     Ok(())
 }
@@ -227,9 +227,9 @@ async fn hold(
     args: &RollbackArgs,
     session: &mut Session<'_>,
 ) -> Result<(), Error> {
-    target.annotate(&[(TargetAnnotation::Hold, Some(tag))], args.dry_run).await?;
-    let line = format!("{} held at {tag}{}", target.live.resource, suffix(args.dry_run));
-    match args.output.for_programs() {
+    target.annotate(&[(TargetAnnotation::Hold, Some(tag))], args.change.dry_run).await?;
+    let line = format!("{} held at {tag}{}", target.live.resource, suffix(args.change.dry_run));
+    match args.change.output.for_programs() {
         None => session.out.line(line)?,
         Some(_) => session.out.note(line)?,
     }
