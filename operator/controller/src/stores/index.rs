@@ -129,19 +129,6 @@ fn default_name(inner: &Inner, key: &Key, seen: &Seen) -> Option<TargetName> {
 }
 
 fn former(inner: &Inner, key: &Key, target: Option<&str>) -> Vec<Arc<ReleaseTarget>> {
-    let is_of = |record: &ReleaseTarget| {
-        record
-            .status
-            .as_ref()
-            .and_then(|status| status.workload.as_ref())
-            .is_some_and(|workload| workload.name == key.name())
-    };
-    inner
-        .targets
-        .all()
-        .filter(|((namespace, name), record)| {
-            namespace == key.namespace() && Some(name.as_str()) != target && is_of(record)
-        })
-        .map(|(_, record)| record.clone())
-        .collect()
+    let all = inner.targets.of_workload(key.namespace(), key.name());
+    all.filter(|record| record.metadata.name.as_deref() != target).collect()
 }

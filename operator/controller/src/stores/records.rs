@@ -1,7 +1,7 @@
 //! Belay's own objects, by namespace and target.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
 
@@ -20,6 +20,11 @@ pub(super) trait Record: kube::Resource {
     const ENDS_ALONE: bool;
 
     fn target(&self) -> &str;
+
+    /// The name of the workload that it says it is of; empty where it says none.
+    fn workload(&self) -> &str {
+        ""
+    }
 
     /// Whether others may go on that waited, now that it took the place of `before`.
     fn frees(&self, _before: Option<&Self>) -> bool {
@@ -58,6 +63,11 @@ impl Record for ReleaseTarget {
     fn target(&self) -> &str {
         self.metadata.name.as_deref().unwrap_or_default()
     }
+
+    fn workload(&self) -> &str {
+        let status = self.status.as_ref();
+        status.and_then(|status| status.workload.as_ref()).map_or("", |workload| &workload.name)
+    }
 }
 
 /// Objects of one kind.
@@ -65,11 +75,13 @@ pub(super) struct Records<T> {
     by_target: HashMap<TargetId, BTreeMap<String, Arc<T>>>,
     /// The target of each object by namespace and name, which never changes.
     targets: HashMap<(String, String), String>,
+    /// Names of those that say of which workload they are, by namespace and workload.
+    by_workload: HashMap<(String, String), BTreeSet<String>>,
 }
 
 impl<T> Default for Records<T> {
     fn default() -> Self {
-        Self { by_target: HashMap::new(), targets: HashMap::new() }
+        Self { by_target: HashMap::new(), targets: HashMap::new(), by_workload: HashMap::new() }
     }
 }
 
@@ -89,7 +101,14 @@ impl<T: Record> Records<T> {
             return None;
         }
         let object = Arc::new(object);
-        of_target.insert(name.clone(), object.clone());
+        if let Some(before) = of_target.insert(name.clone(), object.clone()) {
+            self.forget_workload(&namespace, &name, before.workload());
+        }
+        let workload = object.workload();
+        if !workload.is_empty() {
+            let of_workload = self.by_workload.entry((namespace.clone(), workload.to_owned()));
+            of_workload.or_default().insert(name.clone());
+        }
         self.targets.insert((namespace, name), id.1.clone());
         Some((id, object))
     }
@@ -102,7 +121,28 @@ impl<T: Record> Records<T> {
         if of_target.is_empty() {
             self.by_target.remove(&id);
         }
+        self.forget_workload(namespace, name, object.workload());
         Some((id, object))
+    }
+
+    fn forget_workload(&mut self, namespace: &str, name: &str, workload: &str) {
+        let id = (namespace.to_owned(), workload.to_owned());
+        let Some(names) = self.by_workload.get_mut(&id) else { return };
+        names.remove(name);
+        if names.is_empty() {
+            self.by_workload.remove(&id);
+        }
+    }
+
+    /// Those that say that they are of this workload, by name.
+    pub(super) fn of_workload(
+        &self,
+        namespace: &str,
+        workload: &str,
+    ) -> impl Iterator<Item = Arc<T>> {
+        let id = (namespace.to_owned(), workload.to_owned());
+        let names = self.by_workload.get(&id).into_iter().flatten();
+        names.filter_map(move |name| self.get(&id.0, name))
     }
 
     pub(super) fn get(&self, namespace: &str, name: &str) -> Option<Arc<T>> {

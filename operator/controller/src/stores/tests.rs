@@ -156,8 +156,19 @@ fn a_record_under_another_name_is_a_former_one() {
     deployment("web", 1, "01", FOLLOWED).put(&bench.stores);
     let seen = bench.seen("web");
     assert_eq!(seen.target.unwrap().metadata.name.as_deref(), Some("web"));
-    let former: Vec<_> = seen.former.iter().map(|one| one.metadata.name.clone().unwrap()).collect();
-    assert_eq!(former, ["old"]);
+    let former = |workload: &str| -> Vec<String> {
+        let former = bench.seen(workload).former;
+        former.iter().map(|one| one.metadata.name.clone().unwrap()).collect()
+    };
+    assert_eq!(former("web"), ["old"]);
+    // It says another one now, then it goes.
+    let mut moved = target("old", "api");
+    moved.metadata.resource_version = Some("2".to_owned());
+    moved.put(&bench.stores);
+    deployment("api", 1, "02", FOLLOWED).put(&bench.stores);
+    assert_eq!((former("web"), former("api")), (vec![], vec!["old".to_owned()]));
+    ReleaseTarget::remove(&bench.stores, "shop", "old");
+    assert_eq!(former("api"), [] as [String; 0]);
 }
 
 #[test]
