@@ -30,6 +30,8 @@ pub enum Component {
     Keda,
     /// yq, which the post-renderer is measured beside.
     Yq,
+    /// krew, which installs the plugin, and the validator of its manifests.
+    Krew,
 }
 
 /// A binary of a component.
@@ -57,6 +59,10 @@ pub enum Binary {
     KedaOperator,
     /// `yq`
     Yq,
+    /// `krew`
+    Krew,
+    /// `validate-krew-manifest`
+    ValidateKrewManifest,
 }
 
 /// Where the build runs.
@@ -68,7 +74,7 @@ pub(crate) enum Recipe {
 
 impl Component {
     /// In the order they are built: what most tests need comes first.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Etcd,
         Self::Registry,
         Self::Kubernetes,
@@ -77,6 +83,7 @@ impl Component {
         Self::Helm4,
         Self::Keda,
         Self::Yq,
+        Self::Krew,
     ];
 
     /// The folder's name.
@@ -90,6 +97,7 @@ impl Component {
             Self::Registry => "registry",
             Self::Keda => "keda",
             Self::Yq => "yq",
+            Self::Krew => "krew",
         }
     }
 
@@ -104,6 +112,7 @@ impl Component {
             Self::Registry => "github.com/google/go-containerregistry",
             Self::Keda => "github.com/kedacore/keda/v2",
             Self::Yq => "github.com/mikefarah/yq/v4",
+            Self::Krew => "sigs.k8s.io/krew",
         }
     }
 
@@ -123,15 +132,20 @@ impl Component {
             Self::Registry => &[Binary::Registry],
             Self::Keda => &[Binary::KedaOperator],
             Self::Yq => &[Binary::Yq],
+            Self::Krew => &[Binary::Krew, Binary::ValidateKrewManifest],
         }
     }
 
     pub(crate) fn recipe(self) -> Recipe {
         match self {
             Self::Etcd | Self::Kubernetes => Recipe::InPin,
-            Self::Kwok | Self::Helm3 | Self::Helm4 | Self::Registry | Self::Keda | Self::Yq => {
-                Recipe::InModule
-            }
+            Self::Kwok
+            | Self::Helm3
+            | Self::Helm4
+            | Self::Registry
+            | Self::Keda
+            | Self::Yq
+            | Self::Krew => Recipe::InModule,
         }
     }
 
@@ -175,6 +189,7 @@ impl Component {
             // Helm 4 derives the Kubernetes version from its build information.
             Self::Helm4 => vec![own("helm.sh/helm/v4/internal/version.version", version)],
             Self::Keda => vec![own("github.com/kedacore/keda/v2/version.Version", version)],
+            Self::Krew => vec![own("sigs.k8s.io/krew/internal/version.gitTag", version)],
             // Constants in their sources: nothing to stamp.
             Self::Etcd | Self::Kwok | Self::Registry | Self::Yq => Vec::new(),
         }
@@ -201,6 +216,8 @@ impl Binary {
             Self::Registry => "registry",
             Self::KedaOperator => "keda-operator",
             Self::Yq => "yq",
+            Self::Krew => "krew",
+            Self::ValidateKrewManifest => "validate-krew-manifest",
         }
     }
 
@@ -218,6 +235,7 @@ impl Binary {
             Self::Registry => Component::Registry,
             Self::KedaOperator => Component::Keda,
             Self::Yq => Component::Yq,
+            Self::Krew | Self::ValidateKrewManifest => Component::Krew,
         }
     }
 
@@ -233,6 +251,8 @@ impl Binary {
             Self::Registry => "./cmd/registry",
             Self::KedaOperator => "./cmd/operator",
             Self::Yq => ".",
+            Self::Krew => "./cmd/krew",
+            Self::ValidateKrewManifest => "./cmd/validate-krew-manifest",
         }
     }
 

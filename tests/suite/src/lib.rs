@@ -1,8 +1,9 @@
 //! Tests across the parts, against the real control plane; and what runs beside tests: figures,
-//! fuzzing, and recordings of rollouts.
+//! fuzzing, recordings of rollouts, and what is released of the plugin.
 
 pub mod bench;
 pub mod crashes;
+pub mod dist;
 pub mod fuzz;
 pub mod operator;
 pub mod random;

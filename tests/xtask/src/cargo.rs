@@ -201,6 +201,17 @@ impl Cargo {
         hand_over(command)
     }
 
+    /// Packs the plugin.
+    pub(crate) fn dist(&self, out: Option<&Path>) -> Result<ExitCode> {
+        let mut command = self.program("dist", Profile::Release)?;
+        if let Some(out) = out {
+            let out = std::path::absolute(out)
+                .with_context(|| format!("find the place of {}", out.display()))?;
+            command.arg("--out").arg(out);
+        }
+        hand_over(command)
+    }
+
     /// Computes the plan of a debug file.
     pub(crate) fn replay(&self, file: &Path) -> Result<ExitCode> {
         // Programs run at the top of the work tree, wherever that was typed.

@@ -80,6 +80,12 @@ enum Task {
         #[arg(long)]
         json: bool,
     },
+    /// Packs `kubectl-release` of a release build for this platform, and writes krew's manifest.
+    Dist {
+        /// Where both go, instead of `dist` in cargo's target folder.
+        #[arg(long)]
+        out: Option<PathBuf>,
+    },
     /// Feeds mutated inputs to a target, after its corpus and its old crashes.
     Fuzz {
         /// The target, for example `ownership`, or `all`.
@@ -137,6 +143,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Demo => cargo.demo(),
         Task::Generate { check } => generate::run(&cargo, check),
         Task::Bench { only, json } => cargo.bench(only.as_deref(), json),
+        Task::Dist { out } => cargo.dist(out.as_deref()),
         Task::Fuzz { name, seconds, seed } => cargo.fuzz(&name, seconds, seed),
         Task::Replay { file } => cargo.replay(&file),
         Task::RecordRollouts { only, out } => {

@@ -6,6 +6,7 @@ pub mod machine;
 pub mod meter;
 pub mod operator;
 pub mod ownership;
+pub mod plugin;
 pub mod post_renderer;
 pub mod run;
 pub mod stats;

@@ -15,11 +15,11 @@ use super::{
     machine::Machine,
     operator,
     ownership::lookup_samples,
-    post_renderer,
+    plugin, post_renderer,
 };
 
 /// Every figure.
-pub const FIGURES: [Figure; 24] = [
+pub const FIGURES: [Figure; 26] = [
     // 1,000 look-ups on a Deployment with 20 managers of 300 fields.
     Figure {
         name: "ownership/lookup",
@@ -150,6 +150,18 @@ pub const FIGURES: [Figure; 24] = [
         name: "post-renderer/against-kustomize",
         at_most: 0.2,
         measure: Measure::Times(post_renderer::against_kustomize),
+    },
+    // To the first byte, against `kubectl get` of the same ReleaseTarget.
+    Figure {
+        name: "plugin/status-first-byte-ratio",
+        at_most: 0.6,
+        measure: Measure::Ratio(plugin::status_first_byte_ratio),
+    },
+    // 1,000 targets in ten namespaces, with their Deployments.
+    Figure {
+        name: "plugin/list-of-1000",
+        at_most: 1.0,
+        measure: Measure::Seconds(plugin::list_of_1000),
     },
 ];
 

@@ -9,6 +9,7 @@ mod exits;
 mod helms;
 mod history;
 mod hold;
+mod krew;
 mod leave;
 mod list;
 mod mockups;

@@ -38,6 +38,7 @@ async fn every_component_that_has_a_version_flag_says_the_pinned_version() -> Re
         (Binary::Helm3, vec!["version", "--short"]),
         (Binary::Helm4, vec!["version", "--short"]),
         (Binary::Yq, vec!["--version"]),
+        (Binary::Krew, vec!["version"]),
     ] {
         let pinned = cluster.components().version(binary.component())?;
         let said = cluster.tool(binary)?.args(arguments).ok().await?;

@@ -43,10 +43,19 @@ fn row(argument: &Arg) -> String {
     let value = match argument.get_value_names() {
         _ if !takes_value => String::new(),
         _ if !choice.is_empty() => format!(" {}", choice.join("\\|")),
-        names => format!(" {}", names.and_then(<[_]>::first).map_or("", |name| name.as_str())),
+        names => {
+            let name = names.and_then(<[_]>::first).map_or("", |name| name.as_str());
+            // A bar would end the cell.
+            format!(" {}", name.replace('|', "\\|"))
+        }
     };
+    // With `=` alone a value may be left out: `--wait` and `--wait=5m`.
+    let is_optional = argument.is_require_equals_set()
+        && argument.get_num_args().is_some_and(|range| range.min_values() == 0);
     option = if argument.is_positional() {
         format!("`{}`", value.trim_start())
+    } else if is_optional {
+        format!("{option}`--{long}[={}]`", value.trim_start())
     } else {
         format!("{option}`--{long}{value}`")
     };

@@ -3,6 +3,7 @@
 
 mod command_line;
 mod metrics;
+mod plugin;
 
 use std::{collections::BTreeMap, fmt::Write as _, io::Write as _};
 
@@ -17,6 +18,8 @@ fn main() -> Result<()> {
         ("belay.md", post_renderer()?),
         ("belay-operator.md", operator()?),
         ("belay-report.schema.json", schema()?),
+        ("doctor-checks.md", plugin::checks()?),
+        ("kubectl-release.md", plugin::page()?),
         ("metrics.md", metrics::page()?),
     ]);
     writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&files)?)?;

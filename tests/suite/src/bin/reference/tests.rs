@@ -48,6 +48,37 @@ fn every_metric_has_its_row() {
 }
 
 #[test]
+fn every_verb_and_option_of_the_plugin_is_on_its_page_once() {
+    let page = plugin::page().unwrap();
+    let rows = rows(&page, 5);
+    for row in [
+        "| `-n`, `--namespace NAME` | – | – | ",
+        "| `--request-timeout DURATION` | – | `10s` | ",
+        "| `--until ready\\|held\\|rolled-out` | – | – | ",
+        "| `--wait[=DURATION]` | – | – | ",
+        "| `--to RELEASE\\|TAG\\|-N` | – | – | ",
+        "| `-o`, `--output FORMAT` | – | – | ",
+    ] {
+        assert!(rows.iter().any(|one| one.starts_with(row)), "{row} is not in {page}");
+    }
+    let contexts = rows.iter().filter(|row| row.contains("--context ")).count();
+    assert_eq!(contexts, 1, "an option of every verb is told once");
+    for verb in ["status", "history", "rollback", "hold", "resume", "adopt", "leave", "owners"] {
+        assert!(page.contains(&format!("## `kubectl release {verb}`\n")), "{verb}");
+    }
+    assert!(!page.contains("__complete"), "it is for shells");
+    assert!(page.contains("Also `hist`."), "{page}");
+}
+
+#[test]
+fn every_check_of_doctor_has_its_row() {
+    let page = plugin::checks().unwrap();
+    let checks = kubectl_release::facts::doctor::Check::ALL.len();
+    assert_eq!(rows(&page, 3).len(), checks);
+    assert!(page.contains("| `RL001` | The API server serves Belay's kinds"), "{page}");
+}
+
+#[test]
 fn the_schema_describes_the_report() {
     let schema: serde_json::Value = serde_json::from_str(&schema().unwrap()).unwrap();
     assert_eq!(schema["title"], "Report");
