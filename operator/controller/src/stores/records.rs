@@ -21,9 +21,9 @@ pub(super) trait Record: kube::Resource {
 
     fn target(&self) -> &str;
 
-    /// The name of the workload that it says it is of; empty where it says none.
-    fn workload(&self) -> &str {
-        ""
+    /// The name of the workload that it says it is of.
+    fn workload(&self) -> Option<&str> {
+        None
     }
 
     /// Whether others may go on that waited, now that it took the place of `before`.
@@ -64,9 +64,8 @@ impl Record for ReleaseTarget {
         self.metadata.name.as_deref().unwrap_or_default()
     }
 
-    fn workload(&self) -> &str {
-        let status = self.status.as_ref();
-        status.and_then(|status| status.workload.as_ref()).map_or("", |workload| &workload.name)
+    fn workload(&self) -> Option<&str> {
+        Some(&self.status.as_ref()?.workload.as_ref()?.name)
     }
 }
 
@@ -104,8 +103,7 @@ impl<T: Record> Records<T> {
         if let Some(before) = of_target.insert(name.clone(), object.clone()) {
             self.forget_workload(&namespace, &name, before.workload());
         }
-        let workload = object.workload();
-        if !workload.is_empty() {
+        if let Some(workload) = object.workload() {
             let of_workload = self.by_workload.entry((namespace.clone(), workload.to_owned()));
             of_workload.or_default().insert(name.clone());
         }
@@ -125,7 +123,8 @@ impl<T: Record> Records<T> {
         Some((id, object))
     }
 
-    fn forget_workload(&mut self, namespace: &str, name: &str, workload: &str) {
+    fn forget_workload(&mut self, namespace: &str, name: &str, workload: Option<&str>) {
+        let Some(workload) = workload else { return };
         let id = (namespace.to_owned(), workload.to_owned());
         let Some(names) = self.by_workload.get_mut(&id) else { return };
         names.remove(name);
