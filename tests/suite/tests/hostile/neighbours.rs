@@ -47,18 +47,6 @@ impl Neighbours {
         self.ready(targets).await
     }
 
-    /// The same for one of them.
-    pub(crate) async fn roll_one(
-        &mut self,
-        which: usize,
-        bed: &Bed,
-        targets: &Targets,
-    ) -> Result<()> {
-        self.publish_for(which, bed).await?;
-        targets.healthy(&self.names[which], &tag(self.releases[which])).await?;
-        Ok(())
-    }
-
     async fn publish_for(&mut self, which: usize, bed: &Bed) -> Result<()> {
         self.releases[which] += 1;
         publish(bed, &self.names[which], self.releases[which]).await

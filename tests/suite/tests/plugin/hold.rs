@@ -89,8 +89,12 @@ async fn a_blocked_release_is_allowed_once_more_and_again() -> Result<()> {
         let words = ["rollback", "web", "--yes", "--to", "v1.0.0", "--wait=60s"];
         cli(&bed, &words).run().await.ok()?;
         ensure!(bed.live("web").await? == bed.image("1.0.0"), "{round}");
-        let why = cli(&bed, &["why", "web"]).run().await.ok()?;
-        has(&why, &["Blocked", "kubectl release resume web --allow v1.1.0"])?;
+        // The Rollback ends before the ReleaseTarget says so.
+        bed.wait("why to name the block", || async {
+            let why = cli(&bed, &["why", "web"]).run().await.ok()?;
+            has(&why, &["Blocked", "kubectl release resume web --allow v1.1.0"])
+        })
+        .await?;
         let said = cli(&bed, &["resume", "web", "--allow", "v1.1.0"]).run().await.ok()?;
         has(&said, &["v1.1.0 once more", "v1.1.0 will be applied", "resumed"])?;
         bed.wait_for_image("web", &bed.image("1.1.0")).await?;
