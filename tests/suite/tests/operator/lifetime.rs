@@ -125,10 +125,8 @@ async fn a_workload_that_comes_back_with_an_older_version_is_restored() -> Resul
     assert!(again.start_time > first.start_time);
     let old = release(&bed, "web", "v1.0.0").await?.status.unwrap_or_default();
     let old = old.activations.last().context("no activation")?;
-    assert_eq!(
-        old.verdict.as_ref().and_then(belay_api::Open::known),
-        Some(belay_api::gates::Verdict::Superseded)
-    );
+    // Whether it was healthy on the new workload by then is left to chance.
+    assert!(old.end_time.is_some(), "{old:?}");
     bed.wait_for_healthy("web", "v1.1.0").await?;
     // A block would be there if that had been a step down.
     let blocked = condition(&before.conditions, "Blocked").map(|one| one.status.clone());
