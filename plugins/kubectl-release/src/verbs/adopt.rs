@@ -3,10 +3,10 @@
 use belay_api::annotations::TargetAnnotation;
 use belay_engine::annotations::is_gitops;
 
-use super::change::{Target, say};
+use super::change::{Target, agreed, say};
 use crate::{
     Error, Exit, Session,
-    cli::{adopt::AdoptArgs, change::DryRun},
+    cli::adopt::AdoptArgs,
     facts::{
         helm::{Forecast, Source},
         live::owner,
@@ -29,27 +29,10 @@ pub async fn run(args: &AdoptArgs, session: &mut Session<'_>) -> Result<Exit, Er
     let Some(adoption) = adoption(&target)? else {
         let operator = &target.live.operator;
         session.out.note(format!("unchanged: {operator} owns the image of {} alone", args.name))?;
-        return say(
-            &target.workload,
-            "unchanged",
-            args.change.dry_run,
-            &args.change.output,
-            session,
-        );
+        return say(&target.workload, "unchanged", &args.change, session);
     };
-    let asks = !args.yes && args.change.dry_run == DryRun::None;
-    if args.change.output.for_programs().is_none() || asks {
-        for line in plan(&target, &adoption) {
-            if args.change.output.for_programs().is_none() {
-                session.out.line(line)?;
-            } else {
-                session.out.note(line)?;
-            }
-        }
-    }
     let refusal = "refusing to adopt without confirmation; pass --yes";
-    if asks && !session.confirm("Proceed?", refusal)? {
-        session.out.note("nothing was changed")?;
+    if !agreed(plan(&target, &adoption), !args.yes, refusal, &args.change, session)? {
         return Ok(Exit::Done);
     }
     let object = target
@@ -58,7 +41,7 @@ pub async fn run(args: &AdoptArgs, session: &mut Session<'_>) -> Result<Exit, Er
             args.change.dry_run,
         )
         .await?;
-    let exit = say(&object, "adopted", args.change.dry_run, &args.change.output, session)?;
+    let exit = say(&object, "adopted", &args.change, session)?;
     session.out.note(format!("hint: kubectl release status {} -w", target.said()))?;
     Ok(exit)
 }

@@ -10,9 +10,9 @@ use serde_json::{Map, Value, json};
 use super::owners::{Kind, discover};
 use crate::{
     Error, Exit, FIELD_MANAGER, Session,
-    cli::{change::DryRun, output::OutputArgs},
+    cli::change::{ChangeArgs, DryRun},
     facts::live::Live,
-    print::object,
+    print::{Line, object},
     read::{Fact, Parts, Reader, Snapshot},
 };
 
@@ -148,12 +148,39 @@ pub(super) fn suffix(dry_run: DryRun) -> &'static str {
     }
 }
 
+/// Shows what would be done, and asks if `asks` and it is no dry run. Where stdout is for programs, the
+/// plan stands on stderr, and only before a question. `false`: nothing is to be changed, which was said.
+///
+/// # Errors
+/// `refusal`, where nobody can be asked.
+pub(super) fn agreed(
+    plan: impl IntoIterator<Item = Line>,
+    asks: bool,
+    refusal: &str,
+    change: &ChangeArgs,
+    session: &mut Session<'_>,
+) -> Result<bool, Error> {
+    let asks = asks && change.dry_run == DryRun::None;
+    let is_prose = change.output.for_programs().is_none();
+    for line in plan {
+        if is_prose {
+            session.out.line(line)?;
+        } else if asks {
+            session.out.note(line)?;
+        }
+    }
+    let is_agreed = !asks || session.confirm("Proceed?", refusal)?;
+    if !is_agreed {
+        session.out.note("nothing was changed")?;
+    }
+    Ok(is_agreed)
+}
+
 /// Says what became of an object: `deployment.apps/web held`, or the object itself.
 pub(super) fn say(
     object: &DynamicObject,
     verb: &str,
-    dry_run: DryRun,
-    output: &OutputArgs,
+    change: &ChangeArgs,
     session: &mut Session<'_>,
 ) -> Result<Exit, Error> {
     let (version, kind) = match &object.types {
@@ -162,8 +189,8 @@ pub(super) fn say(
     };
     let name = object.metadata.name.as_deref().unwrap_or_default();
     let named = object::name(version, kind, name);
-    match output.for_programs() {
-        None => session.out.line(format!("{named} {verb}{}", suffix(dry_run)))?,
+    match change.output.for_programs() {
+        None => session.out.line(format!("{named} {verb}{}", suffix(change.dry_run)))?,
         Some(format) => {
             let mut value = serde_json::to_value(object)
                 .map_err(|error| Error::other(format!("print the object: {error}")))?;

@@ -22,17 +22,11 @@ pub async fn run(args: &HoldArgs, session: &mut Session<'_>) -> Result<Exit, Err
     if target.annotation(TargetAnnotation::Hold) == Some(value) {
         let words = if value == HERE { "held".to_owned() } else { format!("held at {value}") };
         session.out.note(format!("unchanged: {} is {words}", args.name))?;
-        return say(
-            &target.workload,
-            "unchanged",
-            args.change.dry_run,
-            &args.change.output,
-            session,
-        );
+        return say(&target.workload, "unchanged", &args.change, session);
     }
     let object =
         target.annotate(&[(TargetAnnotation::Hold, Some(value))], args.change.dry_run).await?;
-    let exit = say(&object, "held", args.change.dry_run, &args.change.output, session)?;
+    let exit = say(&object, "held", &args.change, session)?;
     if value != HERE && !runs(&target, value) {
         let runs = target.snapshot.target().and_then(|one| one.status.as_ref()?.current.clone());
         let runs = runs.and_then(|current| current.tag.or(current.image)).unwrap_or_default();

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use super::{
     adopt::row,
-    change::{Target, say},
+    change::{Target, agreed, say},
 };
 use crate::{
     Error, Exit, Session,
@@ -50,26 +50,16 @@ pub async fn run(args: &LeaveArgs, session: &mut Session<'_>) -> Result<Exit, Er
     for (namespace, name) in &names {
         targets.push(read(name, Some(namespace), session).await?);
     }
-    let asks = !args.yes && args.change.dry_run == DryRun::None;
-    for target in &targets {
-        for line in plan(target) {
-            if args.change.output.for_programs().is_none() {
-                session.out.line(line)?;
-            } else if asks {
-                session.out.note(line)?;
-            }
-        }
-    }
     let refusal = "refusing to leave without confirmation; pass --yes";
-    if asks && !session.confirm("Proceed?", refusal)? {
-        session.out.note("nothing was changed")?;
+    let plans = targets.iter().flat_map(plan);
+    if !agreed(plans, !args.yes, refusal, &args.change, session)? {
         return Ok(Exit::Done);
     }
     let mut exit = Exit::Done;
     for target in targets {
         match Box::pin(leave(target, args.change.dry_run, session)).await {
             Ok(object) => {
-                say(&object, "left", args.change.dry_run, &args.change.output, session)?;
+                say(&object, "left", &args.change, session)?;
             }
             // With one target there is nothing else to be done.
             Err(error) if names.len() == 1 => return Err(error),

@@ -17,7 +17,7 @@ use kube::{
 
 use super::{
     adopt::{adoption, row},
-    change::{OPERATOR_PATIENCE, Target, say},
+    change::{OPERATOR_PATIENCE, Target, agreed, say},
 };
 use crate::{
     Error, Exit, Session,
@@ -49,13 +49,7 @@ pub async fn run(args: &ResumeArgs, session: &mut Session<'_>) -> Result<Exit, E
             session.out.note(format!("note: it is Stalled ({}): {}", cause.word, cause.message))?;
             session.out.note(format!("hint: kubectl release why {}", target.said()))?;
         }
-        return say(
-            &target.workload,
-            "unchanged",
-            args.change.dry_run,
-            &args.change.output,
-            session,
-        );
+        return say(&target.workload, "unchanged", &args.change, session);
     }
     let mut lines = vec![Line::from((Paint::Bold, target.heading("Resume").as_str())), Line::new()];
     if let Some(held) = target.annotation(TargetAnnotation::Hold) {
@@ -70,17 +64,9 @@ pub async fn run(args: &ResumeArgs, session: &mut Session<'_>) -> Result<Exit, E
     }
     lines.push(row("next", next(&target, args.allow.as_deref())));
     lines.push(Line::new());
-    let asks = taken.is_some() && !args.yes && args.change.dry_run == DryRun::None;
-    for line in lines {
-        if args.change.output.for_programs().is_none() {
-            session.out.line(line)?;
-        } else if asks {
-            session.out.note(line)?;
-        }
-    }
+    let asks = taken.is_some() && !args.yes;
     let refusal = "refusing to take the image over without confirmation; pass --yes";
-    if asks && !session.confirm("Proceed?", refusal)? {
-        session.out.note("nothing was changed")?;
+    if !agreed(lines, asks, refusal, &args.change, session)? {
         return Ok(Exit::Done);
     }
     if let Some(tag) = &args.allow {
@@ -95,7 +81,7 @@ pub async fn run(args: &ResumeArgs, session: &mut Session<'_>) -> Result<Exit, E
         changes.push((TargetAnnotation::Adopt, Some(adopt.as_str())));
     }
     let object = target.annotate(&changes, args.change.dry_run).await?;
-    let exit = say(&object, "resumed", args.change.dry_run, &args.change.output, session)?;
+    let exit = say(&object, "resumed", &args.change, session)?;
     session.out.note(format!("hint: kubectl release status {} -w", target.said()))?;
     Ok(exit)
 }

@@ -13,10 +13,9 @@ const CHECK: &str = "tests";
 const SLEEPS: [&str; 5] = ["park_timeout", "sleep", "sleep_for", "sleep_ms", "sleep_until"];
 
 /// Files that may sleep, with the reason.
-const MAY_SLEEP: [(&str, &str); 4] = [
+const MAY_SLEEP: [(&str, &str); 3] = [
     ("operator/adapters/src/cluster/pods/follow.rs", "the wait after a watch that failed"),
-    ("plugins/kubectl-release/src/verbs/status/follow.rs", "the pace of a terminal's rows"),
-    ("plugins/kubectl-release/src/verbs/status/watch.rs", "the pace of a terminal's frames"),
+    ("plugins/kubectl-release/src/verbs/status/pulse.rs", "the pace of what a terminal shows"),
     ("tests/testkit/src/wait.rs", "the pause between two looks at a condition with a deadline"),
 ];
 

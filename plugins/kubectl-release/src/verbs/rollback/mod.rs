@@ -11,7 +11,7 @@ use serde_json::Value;
 use self::create::Begun;
 use super::{
     adopt::row,
-    change::{Target, suffix},
+    change::{Target, agreed, suffix},
 };
 use crate::{
     Error, Exit, Session,
@@ -120,17 +120,7 @@ async fn one(
         }
         Err(why) => return Err(refused(&target, why)),
     };
-    let asks = !args.yes && args.change.dry_run == DryRun::None;
-    let is_prose = args.change.output.for_programs().is_none();
-    for line in lines(&target, &plan) {
-        if is_prose {
-            session.out.line(line)?;
-        } else if asks {
-            session.out.note(line)?;
-        }
-    }
-    if asks && !session.confirm("Proceed?", REFUSAL)? {
-        session.out.note("nothing was changed")?;
+    if !agreed(lines(&target, &plan), !args.yes, REFUSAL, &args.change, session)? {
         return Ok(Exit::Done);
     }
     let begun = create::create(&target, &plan, args, session).await?;

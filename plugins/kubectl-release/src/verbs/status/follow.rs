@@ -3,15 +3,14 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use futures::{FutureExt as _, StreamExt as _};
 use kube::{ResourceExt as _, runtime::watcher};
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+use tokio::time::Instant;
 
 use super::{
     list::{self, StatusSelector},
     notes, nothing, options,
+    pulse::{Beat, Pulse, Rate, changes},
     screen::Screen,
-    watch::{Signal, changes},
 };
 use crate::{
     Error, Exit, Session,
@@ -25,11 +24,8 @@ use crate::{
     },
 };
 
-/// The least time between two reads of the whole list.
-const PACE: Duration = Duration::from_millis(500);
-const TICK: Duration = Duration::from_secs(1);
-/// How many ticks pass between reads where the watch is refused.
-const POLL: u32 = 5;
+/// A read is one of the whole list.
+const RATE: Rate = Rate { pace: Duration::from_millis(500), poll: 5 };
 
 pub(super) async fn run(args: &StatusArgs, session: &mut Session<'_>) -> Result<Exit, Error> {
     let is_json = match args.output.for_programs() {
@@ -46,12 +42,7 @@ pub(super) async fn run(args: &StatusArgs, session: &mut Session<'_>) -> Result<
         config = config.labels(labels);
     }
     let target = reader.api(&kind_of::<belay_api::ReleaseTarget>(), scope);
-    let mut signals = changes(target, config);
-    let mut polls = false;
-    let deadline = args.timeout.map(|timeout| Instant::now() + timeout);
-    let mut tick = interval(TICK);
-    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut ticks = 0_u32;
+    let mut pulse = Pulse::new(changes(target, config), RATE, args.timeout);
     let refreshes = args.refresh && session.out.terminal.stdout && !is_json;
     let mut show = Rows { seen: BTreeMap::new(), widths: None, is_json, screen: Screen::default() };
     let depth = if is_json { Depth::Target } else { Depth::Workload };
@@ -80,35 +71,17 @@ pub(super) async fn run(args: &StatusArgs, session: &mut Session<'_>) -> Result<
             }
             // What was seen last stays until there is an answer again.
             Err(error) if is_first => return Err(installed(error)),
-            Err(_) => polls = true,
+            Err(_) => pulse.poll_if(true),
         }
         is_first = false;
         loop {
-            let over = async {
-                match deadline {
-                    Some(deadline) => sleep_until(deadline).await,
-                    None => std::future::pending().await,
-                }
-            };
-            tokio::select! {
-                biased;
-                () = over => return Ok(Exit::Timeout),
-                signal = signals.next() => {
-                    polls |= signal != Some(Signal::Changed);
-                    break;
-                }
-                _ = tick.tick() => {
-                    ticks = ticks.wrapping_add(1);
-                    if polls && ticks.is_multiple_of(POLL) {
-                        break;
-                    }
-                }
+            match pulse.next().await {
+                Beat::Over => return Ok(Exit::Timeout),
+                Beat::Tick => {}
+                Beat::Read => break,
             }
         }
-        sleep_until(read + PACE).await;
-        while let Some(Some(signal)) = signals.next().now_or_never() {
-            polls |= signal != Signal::Changed;
-        }
+        pulse.keep_pace(read).await;
     }
 }
 

@@ -5,6 +5,7 @@ mod follow;
 mod helm;
 mod line;
 mod list;
+mod pulse;
 mod screen;
 mod tree;
 mod view;

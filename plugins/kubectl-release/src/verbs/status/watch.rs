@@ -4,15 +4,18 @@
 
 use std::time::Duration;
 
-use futures::{FutureExt as _, StreamExt as _, stream::BoxStream};
+use futures::{StreamExt as _, stream::BoxStream};
 use k8s_openapi::api::core::v1::Pod;
-use kube::{
-    Api,
-    runtime::{WatchStreamExt as _, watcher},
-};
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+use kube::{Api, runtime::watcher};
+use tokio::time::Instant;
 
-use super::{PARTS, line, options, raw_target, screen::Screen, view::Seen};
+use super::{
+    PARTS, line, options,
+    pulse::{Beat, Pulse, Rate, Signal, changes},
+    raw_target,
+    screen::Screen,
+    view::Seen,
+};
 use crate::{
     Error, Exit, Session,
     cli::{
@@ -25,19 +28,8 @@ use crate::{
     read::{Fact, Parts, Reader, Snapshot, api::kind_of, collect::selector_of},
 };
 
-/// The least time between two reads: at most five frames a second.
-const PACE: Duration = Duration::from_millis(200);
-/// How often ages are counted on.
-const TICK: Duration = Duration::from_secs(1);
-/// How many ticks pass between reads where watches are refused.
-const POLL: u32 = 2;
-
-/// Something happened, or a watch cannot be had.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Signal {
-    Changed,
-    Refused,
-}
+/// At most five frames a second.
+const RATE: Rate = Rate { pace: Duration::from_millis(200), poll: 2 };
 
 /// How changes are shown.
 enum Show {
@@ -62,13 +54,9 @@ pub(super) async fn run(
         None if session.out.terminal.stdout => Show::Frames(Screen::default()),
         None => Show::Lines(line::Lines::default()),
     };
-    let mut signals = signals(&reader, &namespace, name, &snapshot);
-    let mut polls = snapshot.workload().is_none();
-    let mut tick = interval(TICK);
-    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    tick.reset();
-    let mut ticks = 0;
-    let deadline = args.timeout.map(|timeout| Instant::now() + timeout);
+    let signals = signals(&reader, &namespace, name, &snapshot);
+    let mut pulse = Pulse::new(signals, RATE, args.timeout);
+    pulse.poll_if(snapshot.workload().is_none());
     let mut read = Instant::now();
     loop {
         let seen = Seen::of(&snapshot, session.global.annotation_prefix.as_ref());
@@ -85,44 +73,24 @@ pub(super) async fn run(
         if let Some(exit) = verdict {
             return Ok(exit);
         }
-        let over = async {
-            match deadline {
-                Some(deadline) => sleep_until(deadline).await,
-                None => std::future::pending().await,
-            }
-        };
-        let is_changed = tokio::select! {
-            biased;
-            () = over => return Err(timed_out(args, &snapshot)),
-            signal = signals.next() => {
-                polls |= signal != Some(Signal::Changed);
-                true
-            }
-            _ = tick.tick() => {
-                ticks += 1;
-                polls && ticks % POLL == 0
-            }
-        };
-        if !is_changed {
-            continue;
+        match pulse.next().await {
+            Beat::Over => return Err(timed_out(args, &snapshot)),
+            Beat::Tick => continue,
+            Beat::Read => {}
         }
-        sleep_until(read + PACE).await;
-        // One read answers all that was said meanwhile.
-        while let Some(Some(signal)) = signals.next().now_or_never() {
-            polls |= signal != Signal::Changed;
-        }
+        pulse.keep_pace(read).await;
         read = Instant::now();
         let next = reader.snapshot(&namespace, name, parts).await;
         match &next.target {
             Fact::Known(Some(_)) => {
-                polls |= next.workload().is_none();
+                pulse.poll_if(next.workload().is_none());
                 snapshot = next;
             }
             Fact::Known(None) => {
                 return Err(Error::new(Class::NotFound, format!("{namespace}/{name} was deleted")));
             }
             // What was seen last stays until there is an answer again.
-            Fact::Unknown(_) => polls = true,
+            Fact::Unknown(_) => pulse.poll_if(true),
         }
     }
 }
@@ -222,20 +190,6 @@ fn signals(
         }
     }
     futures::stream::select_all(all).boxed()
-}
-
-/// What is said of changes of a kind. After a refusal nothing more is: it would be the same.
-pub(super) fn changes<K>(api: Api<K>, config: watcher::Config) -> BoxStream<'static, Signal>
-where
-    K: kube::Resource + Clone + std::fmt::Debug + Send + 'static + serde::de::DeserializeOwned,
-{
-    watcher(api, config)
-        .default_backoff()
-        .map(|event| match event {
-            Ok(_) => Signal::Changed,
-            Err(_) => Signal::Refused,
-        })
-        .boxed()
 }
 
 impl Standing {
