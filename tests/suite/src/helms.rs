@@ -11,15 +11,17 @@ use belay_testkit::{Cluster, tool::Tool};
 use serde::Deserialize;
 use tokio::sync::OnceCell;
 
+use crate::programs::beside_test;
+
 /// The name of the release and of its workload in every test.
-pub(crate) const WEB: &str = "web";
+pub const WEB: &str = "web";
 
 /// The field manager of Belay's operator.
-pub(crate) const OPERATOR: &str = "belay-operator";
+pub const OPERATOR: &str = "belay-operator";
 
 /// A major version of Helm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-pub(crate) enum Major {
+pub enum Major {
     /// Helm 3.
     #[serde(rename = "3")]
     Three,
@@ -30,7 +32,7 @@ pub(crate) enum Major {
 
 impl Major {
     /// Its binary.
-    pub(crate) fn binary(self) -> Binary {
+    pub fn binary(self) -> Binary {
         match self {
             Self::Three => Binary::Helm3,
             Self::Four => Binary::Helm4,
@@ -38,20 +40,16 @@ impl Major {
     }
 }
 
-/// The program under test: `belay`, as built beside this test.
+/// The program `belay`.
 ///
-/// Cargo tells a test only of the programs of its own package, hence the search.
-pub(crate) fn belay() -> Result<PathBuf> {
-    let this = std::env::current_exe().context("find this test")?;
-    let folder = this.parent().and_then(Path::parent).context("this test lies in no folder")?;
-    let belay = folder.join(format!("belay{}", std::env::consts::EXE_SUFFIX));
-    let hint = "run the tests with `cargo xtask test`, which builds it";
-    ensure!(belay.is_file(), "there is no {}: {hint}", belay.display());
-    Ok(belay)
+/// # Errors
+/// It was not built.
+pub fn belay() -> Result<PathBuf> {
+    beside_test("belay")
 }
 
 /// A folder of this repository's test suite.
-pub(crate) fn suite(folder: &str) -> PathBuf {
+pub fn suite(folder: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)
 }
 
@@ -68,11 +66,10 @@ async fn installed(cluster: &Cluster) -> Result<&'static Installed> {
     static INSTALLED: OnceCell<Installed> = OnceCell::const_new();
     INSTALLED
         .get_or_try_init(|| async {
-            let belay = belay()?;
             let home = cluster.run().folder().join("belay");
             let (bin, plugins) = (home.join("bin"), home.join("plugins"));
             fs::create_dir_all(&bin).context("create a folder for PATH")?;
-            std::os::unix::fs::symlink(&belay, bin.join("belay")).context("link belay")?;
+            std::os::unix::fs::symlink(belay()?, bin.join("belay")).context("link belay")?;
             fs::create_dir_all(&plugins).context("create a folder for plugins")?;
             let plugin = plugins.join("belay");
             std::os::unix::fs::symlink(suite("../../plugins/helm"), &plugin)
@@ -87,7 +84,10 @@ async fn installed(cluster: &Cluster) -> Result<&'static Installed> {
 }
 
 /// A command of one Helm, which knows the post-renderer `belay`. Its reports go below `state`.
-pub(crate) async fn helm(cluster: &Cluster, major: Major, state: &Path) -> Result<Tool> {
+///
+/// # Errors
+/// The Helm or `belay` was not built.
+pub async fn helm(cluster: &Cluster, major: Major, state: &Path) -> Result<Tool> {
     let installed = installed(cluster).await?;
     let tool = cluster.tool(major.binary())?.env("XDG_STATE_HOME", state);
     let tool = tool.env("PATH", &installed.path);
@@ -98,6 +98,6 @@ pub(crate) async fn helm(cluster: &Cluster, major: Major, state: &Path) -> Resul
 }
 
 /// The report that `belay` leaves below `$XDG_STATE_HOME`.
-pub(crate) fn report_below(state: &Path) -> PathBuf {
+pub fn report_below(state: &Path) -> PathBuf {
     state.join("belay/last-run.log")
 }

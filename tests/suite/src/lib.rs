@@ -5,6 +5,8 @@ pub mod bench;
 pub mod crashes;
 pub mod dist;
 pub mod fuzz;
+pub mod helms;
 pub mod operator;
+pub mod programs;
 pub mod random;
 pub mod rollouts;

@@ -1,7 +1,6 @@
 //! The figures of `kubectl release`: how soon it says something, and what a long list costs.
 
 use std::{
-    env,
     io::Read as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -25,6 +24,7 @@ use kube::{
 use serde_json::{Value, json};
 
 use super::stats::{MIN_PAIRS, Ratio, interleaved};
+use crate::programs::Programs;
 
 /// Pairs of one Target; each takes some hundred milliseconds.
 const PAIRS: usize = 2 * MIN_PAIRS;
@@ -61,7 +61,8 @@ pub fn status_first_byte_ratio() -> Result<Ratio> {
         anyhow::Ok(())
     })??;
     let names = ["web", "-n", &bed.namespaces[0]];
-    let plugin = bed.run(&plugin()?, &["status"], &names, "Release:");
+    let plugin = Programs::find()?.path("kubectl-release")?;
+    let plugin = bed.run(&plugin, &["status"], &names, "Release:");
     let kubectl = bed.cluster.components().binary(Binary::Kubectl)?;
     let kubectl = bed.run(&kubectl, &["get", "releasetargets.belay.dev"], &names, "NAME ");
     for _ in 0..WARM_UP {
@@ -89,7 +90,8 @@ pub fn list_of_1000() -> Result<Vec<Duration>> {
             .try_collect::<()>()
             .await
     })??;
-    let list = bed.run(&plugin()?, &["status", "-A"], &[], "NAMESPACE ");
+    let plugin = Programs::find()?.path("kubectl-release")?;
+    let list = bed.run(&plugin, &["status", "-A"], &[], "NAMESPACE ");
     let mut samples = Vec::new();
     for number in 0..WARM_UP + LISTS {
         let took = list.time()?;
@@ -99,14 +101,6 @@ pub fn list_of_1000() -> Result<Vec<Duration>> {
         }
     }
     Ok(samples)
-}
-
-/// The release build beside the program that runs here.
-fn plugin() -> Result<PathBuf> {
-    let own = env::current_exe().context("find the program that runs here")?;
-    let path = own.with_file_name("kubectl-release");
-    ensure!(path.is_file(), "there is no {}: run `cargo xtask bench`", path.display());
-    Ok(path)
 }
 
 /// A control plane with namespaces and Targets as the operator leaves them.

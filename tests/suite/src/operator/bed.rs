@@ -292,4 +292,16 @@ impl Bed {
     pub fn operator(&self) -> Result<Running> {
         Running::start(self, Wiring::default())
     }
+
+    /// An operator that follows `web`, which Helm has made with v1.0.0 and which is healthy.
+    ///
+    /// # Errors
+    /// What could not be set up, or was there instead.
+    pub async fn following(&self, wiring: Wiring) -> Result<Running> {
+        self.release("v1.0.0").await?;
+        self.create(&self.web("1.0.0"), "helm").await?;
+        let operator = Running::start(self, wiring)?;
+        self.wait_for_healthy("web", "v1.0.0").await?;
+        Ok(operator)
+    }
 }

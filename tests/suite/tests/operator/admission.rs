@@ -15,7 +15,7 @@ use kube::{
 use serde_json::{Value, json};
 
 use crate::support::{
-    following, polls, roll, stalled, told, traced, wait_for_release, wait_for_target, wired,
+    polls, roll, stalled, told, traced, wait_for_release, wait_for_target, wired,
 };
 
 /// The host that admission writes into images.
@@ -107,7 +107,7 @@ async fn an_image_that_admission_rewrites_is_written_once() -> Result<()> {
     let plan = FaultPlan::new();
     let mut wiring = wired(|_| {});
     wiring.client = Some(traced(&bed, &plan)?);
-    let operator = following(&bed, wiring).await?;
+    let operator = bed.following(wiring).await?;
     let host = bed.world.registry.host();
     let image = "object.spec.template.spec.containers[0].image";
     let spec = json!({
@@ -162,7 +162,7 @@ async fn an_image_that_admission_refuses_is_said_and_a_newer_one_is_tried() -> R
     let plan = FaultPlan::new();
     let mut wiring = wired(|_| {});
     wiring.client = Some(traced(&bed, &plan)?);
-    let operator = following(&bed, wiring).await?;
+    let operator = bed.following(wiring).await?;
     let image = "object.spec.template.spec.containers[0].image";
     let spec = json!({ "validations": [{
         "expression": format!("!{image}.endsWith(':1.1.0')"), "message": "1.1.0 is unsafe",

@@ -10,7 +10,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::support::{
-    REPO, events, following, going_on, live, polls, roll, stalled, target, told, wait_for_release,
+    REPO, events, going_on, live, polls, roll, stalled, target, told, wait_for_release,
     wait_for_target,
 };
 
@@ -109,7 +109,7 @@ async fn a_bad_annotation_stalls_its_own_target_alone(
     #[case] value: &str,
 ) -> Result<()> {
     let bed = Bed::new("bad").await?;
-    let operator = following(&bed, Wiring::default()).await?;
+    let operator = bed.following(Wiring::default()).await?;
     let bad = bed.workload("bad", "1.0.0").annotation(&format!("belay.dev/{key}"), value);
     bed.create(&bad, "helm").await?;
     let message = stalled(&bed, "bad", StalledReason::InvalidConfig).await?;
@@ -131,7 +131,7 @@ async fn a_bad_annotation_stalls_its_own_target_alone(
 #[tokio::test]
 async fn of_two_workloads_with_one_target_the_older_keeps_it() -> Result<()> {
     let bed = Bed::new("twins").await?;
-    let operator = following(&bed, Wiring::default()).await?;
+    let operator = bed.following(Wiring::default()).await?;
     let created = bed.deployments().get("web").await?.metadata.creation_timestamp;
     let created = created.context("no time")?.0.as_second();
     bed.wait("the next second", || async {
@@ -170,7 +170,7 @@ async fn of_two_workloads_with_one_target_the_older_keeps_it() -> Result<()> {
 #[tokio::test]
 async fn a_release_of_another_repository_under_the_same_name_is_not_taken_for_ours() -> Result<()> {
     let bed = Bed::new("nametaken").await?;
-    let operator = following(&bed, Wiring::default()).await?;
+    let operator = bed.following(Wiring::default()).await?;
     let next = belay_api::Signature::of("web", [("application", "v1.1.0")]);
     let name = format!("web-{}", next.short());
     let other: belay_api::Release = serde_json::from_value(json!({

@@ -10,7 +10,7 @@ use belay_suite::operator::{Bed, Running, Wiring};
 use rstest::rstest;
 use serde_json::json;
 
-use crate::support::{following, following_to, gated, kubectl, stalled, wait_for_activation};
+use crate::support::{following_to, gated, kubectl, stalled, wait_for_activation};
 
 /// The page as it is served.
 fn page(operator: &Running, bed: &Bed) -> Result<String> {
@@ -101,7 +101,7 @@ async fn a_debug_page_holds_no_secret() -> Result<()> {
 #[tokio::test]
 async fn there_is_no_page_of_what_is_not_followed() -> Result<()> {
     let bed = Bed::new("nopage").await?;
-    let operator = following(&bed, Wiring::default()).await?;
+    let operator = bed.following(Wiring::default()).await?;
     assert!(operator.handle.debug(&bed.namespace, "other").is_none());
     assert!(operator.handle.debug("other", "web").is_none());
     operator.stop().await

@@ -14,15 +14,15 @@ use kube::api::ListParams;
 use serde_json::json;
 
 use crate::support::{
-    ask_for, ended, following, following_to, gated, going_on, polls, release, release_name, roll,
-    rollback, stalled, told, wait_for_activation, wait_for_release, wait_for_target, wired,
+    ask_for, ended, following_to, gated, going_on, polls, release, release_name, roll, rollback,
+    stalled, told, wait_for_activation, wait_for_release, wait_for_target, wired,
 };
 
 /// With `on-failure: stop` a failed release stays, and a newer one may start.
 #[tokio::test]
 async fn a_release_that_was_left_broken_is_fixed_forward() -> Result<()> {
     let bed = Bed::new("forward").await?;
-    let operator = following(&bed, wired(|_| {})).await?;
+    let operator = bed.following(wired(|_| {})).await?;
     bed.annotate("web", "on-failure", json!("stop")).await?;
     bed.release("v1.1.0+no-pull").await?;
     let message = stalled(&bed, "web", StalledReason::Broken).await?;
@@ -60,7 +60,7 @@ async fn without_anything_to_go_back_to_a_failure_stays() -> Result<()> {
 #[tokio::test]
 async fn a_release_that_comes_while_another_rolls_waits_for_its_verdict() -> Result<()> {
     let bed = Bed::new("meanwhile").await?;
-    let operator = following(&bed, wired(|_| {})).await?;
+    let operator = bed.following(wired(|_| {})).await?;
     bed.annotate("web", "deadline", json!("4s")).await?;
     bed.release("v1.1.0+never-ready").await?;
     wait_for_activation(&bed, "web", "v1.1.0+never-ready", 1).await?;
@@ -80,7 +80,7 @@ async fn a_release_that_comes_while_another_rolls_waits_for_its_verdict() -> Res
 #[tokio::test]
 async fn after_two_rollbacks_in_a_day_only_what_is_allowed_starts() -> Result<()> {
     let bed = Bed::new("breaker").await?;
-    let operator = following(&bed, wired(|_| {})).await?;
+    let operator = bed.following(wired(|_| {})).await?;
     for (round, tag) in [(2, "v1.1.0+no-pull"), (3, "v1.2.0+no-pull")] {
         bed.release(tag).await?;
         wait_for_activation(&bed, "web", "v1.0.0", round).await?;
@@ -108,7 +108,7 @@ async fn after_two_rollbacks_in_a_day_only_what_is_allowed_starts() -> Result<()
 #[tokio::test]
 async fn an_allowed_release_may_be_tried_once() -> Result<()> {
     let bed = Bed::new("allow").await?;
-    let operator = following(&bed, wired(|_| {})).await?;
+    let operator = bed.following(wired(|_| {})).await?;
     let tag = "v1.1.0+no-pull";
     bed.release(tag).await?;
     wait_for_activation(&bed, "web", "v1.0.0", 2).await?;

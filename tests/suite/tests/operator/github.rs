@@ -11,8 +11,7 @@ use belay_testkit::github::{LimitSettings, Matching, Reply, Rights, Times};
 use rstest::rstest;
 
 use crate::support::{
-    REPO, following, following_to, gated, going_on, polls, roll, stalled, target, told,
-    wait_for_target,
+    REPO, following_to, gated, going_on, polls, roll, stalled, target, told, wait_for_target,
 };
 
 /// Waits until `Ready` is Unknown with these words.
@@ -35,7 +34,7 @@ async fn while_github_fails_nothing_moves_and_that_is_said(
     #[case] words: &str,
 ) -> Result<()> {
     let bed = Bed::new("fails").await?;
-    let operator = following(&bed, Wiring::default()).await?;
+    let operator = bed.following(Wiring::default()).await?;
     bed.github.script(Matching::path("/repos/*"), Times::Always, reply)?;
     bed.release("v1.1.0").await?;
     unknown(&bed, words).await?;
@@ -49,7 +48,7 @@ async fn while_github_fails_nothing_moves_and_that_is_said(
 #[tokio::test]
 async fn while_github_asks_for_patience_it_is_not_asked() -> Result<()> {
     let bed = Bed::new("throttled").await?;
-    let operator = following(&bed, Wiring::default()).await?;
+    let operator = bed.following(Wiring::default()).await?;
     let limit = Reply::SecondaryLimit { status: 403, retry_after: Some(5) };
     bed.github.script(Matching::any(), Times::Next(1), limit)?;
     bed.release("v1.1.0").await?;
@@ -80,7 +79,7 @@ async fn while_github_asks_for_patience_it_is_not_asked() -> Result<()> {
 #[tokio::test]
 async fn a_used_up_budget_is_no_absence_of_releases() -> Result<()> {
     let bed = Bed::new("budget").await?;
-    let operator = following(&bed, Wiring::default()).await?;
+    let operator = bed.following(Wiring::default()).await?;
     bed.github.set_limits(LimitSettings::default())?;
     bed.release("v1.1.0").await?;
     bed.github.exhaust("test");
@@ -98,7 +97,7 @@ async fn a_used_up_budget_is_no_absence_of_releases() -> Result<()> {
 #[tokio::test]
 async fn a_revoked_token_is_said_and_a_new_one_is_used() -> Result<()> {
     let bed = Bed::new("revoked").await?;
-    let operator = following(&bed, Wiring::default()).await?;
+    let operator = bed.following(Wiring::default()).await?;
     bed.github.revoke("test")?;
     unknown(&bed, "credential").await?;
     let message = {
@@ -132,7 +131,7 @@ async fn another_repository_under_the_same_name_is_not_followed() -> Result<()> 
 #[tokio::test]
 async fn a_repository_that_was_renamed_is_followed_under_its_old_name() -> Result<()> {
     let bed = Bed::new("moved").await?;
-    let operator = following(&bed, Wiring::default()).await?;
+    let operator = bed.following(Wiring::default()).await?;
     bed.github.rename_repository(REPO, "acme/shop")?;
     polls(&bed, 4).await?;
     bed.push("v1.1.0").await?;

@@ -7,7 +7,7 @@ use belay_suite::operator::{Bed, condition};
 use belay_testkit::fault::{Answer, Calls, Fault, FaultPlan, Nth, Verb};
 use http::StatusCode;
 
-use crate::support::{following, told, traced, wait_for_target, wired};
+use crate::support::{told, traced, wait_for_target, wired};
 
 #[tokio::test]
 async fn pods_that_may_not_be_watched_are_listed_and_that_is_said_while_it_is_so() -> Result<()> {
@@ -18,7 +18,7 @@ async fn pods_that_may_not_be_watched_are_listed_and_that_is_said_while_it_is_so
     plan.inject(watches, Nth::Every, Fault::Answer(refused));
     let mut wiring = wired(|_| {});
     wiring.client = Some(traced(&bed, &plan)?);
-    let operator = following(&bed, wiring).await?;
+    let operator = bed.following(wiring).await?;
     bed.release("v1.1.0+never-ready").await?;
     let note = Note::PodsListed.as_str();
     let message = wait_for_target(&bed, "web", note, |status| {

@@ -8,8 +8,8 @@ use belay_testkit::fault::FaultPlan;
 use serde_json::json;
 
 use crate::support::{
-    following, following_to, gated, polls, target, told, traced, wait_for_activation,
-    wait_for_release, wait_for_target, wired, writes,
+    following_to, gated, polls, target, told, traced, wait_for_activation, wait_for_release,
+    wait_for_target, wired, writes,
 };
 
 /// Waits until a target is held for this reason; returns what it says.
@@ -25,7 +25,7 @@ async fn held(bed: &Bed, reason: HeldReason) -> Result<String> {
 #[tokio::test]
 async fn a_held_target_shows_what_it_would_do_and_does_it_on_resume() -> Result<()> {
     let bed = Bed::new("hold").await?;
-    let operator = following(&bed, Wiring::default()).await?;
+    let operator = bed.following(Wiring::default()).await?;
     bed.annotate("web", "hold", json!("true")).await?;
     held(&bed, HeldReason::OnHold).await?;
     bed.release("v1.1.0").await?;
@@ -45,7 +45,7 @@ async fn a_held_target_shows_what_it_would_do_and_does_it_on_resume() -> Result<
 #[tokio::test]
 async fn work_in_flight_is_finished_while_held() -> Result<()> {
     let bed = Bed::new("holdflight").await?;
-    let operator = following(&bed, Wiring::default()).await?;
+    let operator = bed.following(Wiring::default()).await?;
     bed.release("v1.1.0+no-pull").await?;
     wait_for_activation(&bed, "web", "v1.1.0+no-pull", 1).await?;
     bed.annotate("web", "hold", json!("true")).await?;

@@ -10,7 +10,7 @@ use kube::{
 };
 use serde_json::json;
 
-use crate::support::{events, following, polls, roll, target, told, wait_for_target, wired};
+use crate::support::{events, polls, roll, target, told, wait_for_target, wired};
 
 const OTHER: &str = "other-operator";
 
@@ -47,7 +47,7 @@ async fn follows(bed: &Bed, name: &str) -> Result<()> {
 #[tokio::test]
 async fn a_target_of_another_operator_that_lives_is_left_to_it() -> Result<()> {
     let bed = Bed::new("held").await?;
-    following(&bed, Wiring::default()).await?.stop().await?;
+    bed.following(Wiring::default()).await?.stop().await?;
     hand_over(&bed, 3600, Some("pod-7")).await?;
     let before = bed.targets().get("web").await?;
     bed.release("v1.1.0").await?;
@@ -69,7 +69,7 @@ async fn a_target_of_another_operator_that_lives_is_left_to_it() -> Result<()> {
 #[tokio::test]
 async fn a_target_of_an_operator_whose_lease_ends_is_taken_over() -> Result<()> {
     let bed = Bed::new("expired").await?;
-    following(&bed, Wiring::default()).await?.stop().await?;
+    bed.following(Wiring::default()).await?.stop().await?;
     // By our own clock, from when we first saw it: the times in it do not count.
     hand_over(&bed, 2, Some("pod-7")).await?;
     bed.release("v1.1.0").await?;
@@ -84,7 +84,7 @@ async fn a_target_of_an_operator_whose_lease_ends_is_taken_over() -> Result<()> 
 #[tokio::test]
 async fn a_target_of_an_operator_that_has_ended_is_taken_over_at_once() -> Result<()> {
     let bed = Bed::new("released").await?;
-    following(&bed, Wiring::default()).await?.stop().await?;
+    bed.following(Wiring::default()).await?.stop().await?;
     hand_over(&bed, 3600, None).await?;
     let operator = bed.operator()?;
     follows(&bed, "belay-operator").await?;
@@ -95,7 +95,7 @@ async fn a_target_of_an_operator_that_has_ended_is_taken_over_at_once() -> Resul
 #[tokio::test]
 async fn a_target_of_an_operator_without_a_lease_is_taken_over() -> Result<()> {
     let bed = Bed::new("noleases").await?;
-    following(&bed, Wiring::default()).await?.stop().await?;
+    bed.following(Wiring::default()).await?.stop().await?;
     hand_over(&bed, 3600, Some("pod-7")).await?;
     let leases: Api<Lease> = Api::namespaced(bed.client.clone(), &bed.namespace);
     leases.delete(OTHER, &DeleteParams::default()).await?;
@@ -139,7 +139,7 @@ async fn of_two_operators_one_follows() -> Result<()> {
 async fn an_operator_keeps_a_lease_and_gives_it_back() -> Result<()> {
     let bed = Bed::new("lease").await?;
     let leases: Api<Lease> = Api::namespaced(bed.client.clone(), &bed.namespace);
-    let operator = following(&bed, Wiring::default()).await?;
+    let operator = bed.following(Wiring::default()).await?;
     let lease = async || anyhow::Ok(leases.get("belay-operator").await?.spec.unwrap_or_default());
     let holder = lease().await?.holder_identity;
     assert_eq!(holder.as_deref(), Some("belay-operator-test"));

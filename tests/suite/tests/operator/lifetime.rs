@@ -12,8 +12,8 @@ use kube::{
 use serde_json::json;
 
 use crate::support::{
-    following, following_to, live, polls, release, roll, stalled, told, traced,
-    wait_for_activation, wait_for_release, wait_for_target, wired, writes,
+    following_to, live, polls, release, roll, stalled, told, traced, wait_for_activation,
+    wait_for_release, wait_for_target, wired, writes,
 };
 
 /// Waits until a ReleaseTarget is gone.
@@ -139,7 +139,7 @@ async fn a_workload_that_is_deleted_in_mid_rollout_ends_it() -> Result<()> {
     let bed = Bed::new("deleted").await?;
     let plan = FaultPlan::new();
     let wiring = Wiring { client: Some(traced(&bed, &plan)?), ..wired(|_| {}) };
-    let operator = following(&bed, wiring).await?;
+    let operator = bed.following(wiring).await?;
     bed.release("v1.1.0+never-ready").await?;
     wait_for_activation(&bed, "web", "v1.1.0+never-ready", 1).await?;
     bed.deployments().delete("web", &DeleteParams::default()).await?;
@@ -162,7 +162,7 @@ async fn a_namespace_that_is_deleted_takes_all_with_it() -> Result<()> {
     let mut wiring = Wiring { client, ..wired(|_| {}) };
     // Its own Lease must not go with it.
     wiring.settings.instance = format!("default/{}", bed.namespace);
-    let operator = following(&bed, wiring).await?;
+    let operator = bed.following(wiring).await?;
     bed.release("v1.1.0+never-ready").await?;
     wait_for_activation(&bed, "web", "v1.1.0+never-ready", 1).await?;
     let namespaces: Api<Namespace> = Api::all(bed.client.clone());

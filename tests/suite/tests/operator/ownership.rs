@@ -12,8 +12,8 @@ use rstest::rstest;
 use serde_json::json;
 
 use crate::support::{
-    APP, events, following, following_to, gated, going_on, live, polls, roll, scale, stalled,
-    target, told, traced, wait_for_activation, wait_for_release, wait_for_target, wired,
+    APP, events, following_to, gated, going_on, live, polls, roll, scale, stalled, target, told,
+    traced, wait_for_activation, wait_for_release, wait_for_target, wired,
 };
 
 /// How Helm writes an image.
@@ -173,7 +173,7 @@ async fn a_helm_rollback_of_a_fresh_release_is_respected(
 #[tokio::test]
 async fn helm_taking_an_unjudged_release_back_is_respected() -> Result<()> {
     let bed = Bed::new("atomic").await?;
-    let operator = following(&bed, wired(at_once)).await?;
+    let operator = bed.following(wired(at_once)).await?;
     bed.release("v1.1.0+never-ready").await?;
     bed.wait_for_image("web", &bed.image("1.1.0_never-ready")).await?;
     wait_for_activation(&bed, "web", "v1.1.0+never-ready", 1).await?;
@@ -288,7 +288,7 @@ async fn after_each_apply_nothing_but_image_and_annotation_is_ours() -> Result<(
     let plan = FaultPlan::new();
     let mut wiring = wired(at_once);
     wiring.client = Some(traced(&bed, &plan)?);
-    let operator = following(&bed, wiring).await?;
+    let operator = bed.following(wiring).await?;
     scale(&bed, "web", 3).await?;
     roll(&bed, "v1.1.0").await?;
     ours(&bed).await?;

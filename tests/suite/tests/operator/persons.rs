@@ -7,7 +7,7 @@ use rstest::rstest;
 use serde_json::json;
 
 use crate::support::{
-    following, following_to, gated, going_on, kubectl, polls, release, roll, stalled, target,
+    following_to, gated, going_on, kubectl, polls, release, roll, stalled, target,
     wait_for_activation, wait_for_release, wired,
 };
 
@@ -139,7 +139,7 @@ async fn kubectl_rollout_undo_to_the_first_image_is_respected() -> Result<()> {
 #[tokio::test]
 async fn a_person_who_changes_the_image_in_mid_rollout_ends_it() -> Result<()> {
     let bed = Bed::new("midroll").await?;
-    let operator = following(&bed, wired(|_| {})).await?;
+    let operator = bed.following(wired(|_| {})).await?;
     bed.release("v1.1.0+never-ready").await?;
     bed.wait_for_image("web", &bed.image("1.1.0_never-ready")).await?;
     wait_for_activation(&bed, "web", "v1.1.0+never-ready", 1).await?;

@@ -12,9 +12,9 @@ use belay_suite::operator::{Bed, condition};
 use serde_json::json;
 
 use crate::support::{
-    ask_for, ended, following, following_to, gated, kubectl, polls, release, release_name, roll,
-    rollback, scale, stalled, target, told, wait_for_activation, wait_for_release,
-    wait_for_rollback, wait_for_target, wired,
+    ask_for, ended, following_to, gated, kubectl, polls, release, release_name, roll, rollback,
+    scale, stalled, target, told, wait_for_activation, wait_for_release, wait_for_rollback,
+    wait_for_target, wired,
 };
 
 #[tokio::test]
@@ -130,7 +130,7 @@ async fn force_goes_to_a_blocked_release() -> Result<()> {
 #[tokio::test]
 async fn a_rollback_that_fails_stays_where_it_is() -> Result<()> {
     let bed = Bed::new("failsback").await?;
-    let operator = following(&bed, wired(|_| {})).await?;
+    let operator = bed.following(wired(|_| {})).await?;
     bed.release("v1.1.0+no-pull").await?;
     wait_for_activation(&bed, "web", "v1.0.0", 2).await?;
     wait_for_release(&bed, "web", "v1.0.0", ("Healthy", "True", "Baked")).await?;
@@ -242,7 +242,7 @@ async fn an_ended_rollback_never_changes() -> Result<()> {
 #[tokio::test]
 async fn of_ended_rollbacks_the_last_ten_are_kept() -> Result<()> {
     let bed = Bed::new("tenback").await?;
-    let operator = following(&bed, wired(|_| {})).await?;
+    let operator = bed.following(wired(|_| {})).await?;
     for number in 10..23 {
         let id = format!("web-{number}");
         ask_for(&bed, rollback(&id, "web-0000000"), |_| {}).await?;

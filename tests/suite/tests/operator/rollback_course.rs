@@ -16,9 +16,8 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::support::{
-    ask_for, ended, following, following_to, gated, going_on, live, polls, release, release_name,
-    retag, roll, rollback, stalled, traced, wait_for_activation, wait_for_release,
-    wait_for_rollback, wired,
+    ask_for, ended, following_to, gated, going_on, live, polls, release, release_name, retag, roll,
+    rollback, stalled, traced, wait_for_activation, wait_for_release, wait_for_rollback, wired,
 };
 
 fn paused(on: bool) -> Value {
@@ -156,7 +155,7 @@ async fn a_rollback_that_cannot_begin_in_time_ends() -> Result<()> {
 #[tokio::test]
 async fn a_rollback_that_does_not_end_in_time_has_failed() -> Result<()> {
     let bed = Bed::new("slow").await?;
-    let operator = following(&bed, wired(|_| {})).await?;
+    let operator = bed.following(wired(|_| {})).await?;
     bed.annotate("web", "on-failure", json!("stop")).await?;
     bed.annotate("web", "deadline", json!("2s")).await?;
     bed.release("v1.1.0+never-ready").await?;

@@ -1,16 +1,13 @@
 //! From a release on GitHub to a healthy rollout, and back.
 
 use anyhow::Result;
-use belay_suite::operator::{Bed, condition};
+use belay_suite::operator::{Bed, Wiring, condition};
 use kube::api::ListParams;
 
 #[tokio::test]
 async fn a_release_becomes_a_healthy_rollout() -> Result<()> {
     let bed = Bed::new("roll").await?;
-    bed.release("v1.0.0").await?;
-    bed.create(&bed.web("1.0.0"), "helm").await?;
-    let operator = bed.operator()?;
-    bed.wait_for_healthy("web", "v1.0.0").await?;
+    let operator = bed.following(Wiring::default()).await?;
     bed.release("v1.1.0").await?;
     bed.wait_for_image("web", &bed.image("1.1.0")).await?;
     let release = bed.wait_for_healthy("web", "v1.1.0").await?;
@@ -25,10 +22,7 @@ async fn a_release_becomes_a_healthy_rollout() -> Result<()> {
 #[tokio::test]
 async fn a_release_that_cannot_be_pulled_is_taken_back() -> Result<()> {
     let bed = Bed::new("back").await?;
-    bed.release("v1.0.0").await?;
-    bed.create(&bed.web("1.0.0"), "helm").await?;
-    let operator = bed.operator()?;
-    bed.wait_for_healthy("web", "v1.0.0").await?;
+    let operator = bed.following(Wiring::default()).await?;
     bed.release("v1.1.0+no-pull").await?;
     bed.wait("a Rollback that succeeded", || async {
         let all = bed.rollbacks().list(&ListParams::default()).await?;

@@ -10,15 +10,15 @@ use belay_testkit::github::{MakeLatest, NewRelease};
 use serde_json::json;
 
 use crate::support::{
-    REPO, following, following_to, gated, going_on, kubectl, polls, retag, roll, stalled,
-    wait_for_activation, wait_for_release, wait_for_target, wired,
+    REPO, following_to, gated, going_on, kubectl, polls, retag, roll, stalled, wait_for_activation,
+    wait_for_release, wait_for_target, wired,
 };
 
 /// argoproj-labs/argocd-image-updater#426 and #1535: without a constraint prereleases were taken.
 #[tokio::test]
 async fn a_prerelease_is_taken_only_where_that_is_asked_for() -> Result<()> {
     let bed = Bed::new("prerelease").await?;
-    let operator = following(&bed, Wiring::default()).await?;
+    let operator = bed.following(Wiring::default()).await?;
     bed.annotate("web", "range", json!(">=1.0.0 <2.0.0")).await?;
     bed.push("v1.1.0-rc.2").await?;
     bed.github.publish(REPO, NewRelease::new("v1.1.0-rc.2").prerelease())?;
@@ -56,7 +56,7 @@ async fn a_backport_that_github_calls_latest_is_not_taken() -> Result<()> {
 #[tokio::test]
 async fn a_release_that_is_not_githubs_latest_waits_for_it_to_be() -> Result<()> {
     let bed = Bed::new("notlatest").await?;
-    let operator = following(&bed, Wiring::default()).await?;
+    let operator = bed.following(Wiring::default()).await?;
     bed.push("v1.1.0").await?;
     bed.github.publish(REPO, NewRelease::new("v1.1.0").make_latest(MakeLatest::False))?;
     polls(&bed, 4).await?;
@@ -116,7 +116,7 @@ async fn with_digest_the_tag_is_written_with_what_it_names() -> Result<()> {
 #[tokio::test]
 async fn a_release_is_taken_when_it_is_old_enough() -> Result<()> {
     let bed = Bed::new("age").await?;
-    let operator = following(&bed, Wiring::default()).await?;
+    let operator = bed.following(Wiring::default()).await?;
     bed.annotate("web", "min-age", json!("5s")).await?;
     let published = jiff::Timestamp::now();
     bed.release("v1.1.0").await?;
@@ -166,7 +166,7 @@ async fn a_live_image_of_another_repository_is_never_replaced() -> Result<()> {
 #[tokio::test]
 async fn a_release_without_its_image_waits_for_it() -> Result<()> {
     let bed = Bed::new("noimage").await?;
-    let operator = following(&bed, Wiring::default()).await?;
+    let operator = bed.following(Wiring::default()).await?;
     bed.publish("v1.1.0")?;
     gated(&bed, "web", "v1.1.0", Gate::WaitingForImage).await?;
     wait_for_target(&bed, "web", "waits for the image", |status| {
@@ -188,7 +188,7 @@ async fn a_tag_that_was_moved_is_not_gone_to_again() -> Result<()> {
     let bed = Bed::new("tagmoved").await?;
     let second = belay_api::Duration::from_secs(1);
     let wiring = wired(|settings| settings.windows.image_answer = second);
-    let operator = following(&bed, wiring).await?;
+    let operator = bed.following(wiring).await?;
     bed.release("v1.1.0+no-pull").await?;
     wait_for_release(&bed, "web", "v1.1.0+no-pull", ("Blocked", "True", "RolloutFailed")).await?;
     wait_for_activation(&bed, "web", "v1.0.0", 2).await?;

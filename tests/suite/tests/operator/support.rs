@@ -38,18 +38,9 @@ pub(crate) fn wired(change: impl FnOnce(&mut Settings)) -> Wiring {
     wiring
 }
 
-/// An operator that follows `web`, which Helm has made with v1.0.0.
-pub(crate) async fn following(bed: &Bed, wiring: Wiring) -> Result<Running> {
-    bed.release("v1.0.0").await?;
-    bed.create(&bed.web("1.0.0"), "helm").await?;
-    let operator = Running::start(bed, wiring)?;
-    bed.wait_for_healthy("web", "v1.0.0").await?;
-    Ok(operator)
-}
-
-/// The same, rolled on to further releases, each of them healthy.
+/// An operator that follows `web`, rolled on to these releases, each of them healthy.
 pub(crate) async fn following_to(bed: &Bed, wiring: Wiring, tags: &[&str]) -> Result<Running> {
-    let operator = following(bed, wiring).await?;
+    let operator = bed.following(wiring).await?;
     for tag in tags {
         roll(bed, tag).await?;
     }

@@ -3,7 +3,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use belay_api::{gates::Gate, reasons::StalledReason};
-use belay_suite::operator::{Bed, Running, Wiring, condition, reason};
+use belay_suite::operator::{Bed, Wiring, condition, reason};
 use belay_testkit::{
     fate::Fate,
     kubelet::{Kubelet, Pace},
@@ -19,8 +19,8 @@ use kube::{
 use serde_json::json;
 
 use crate::support::{
-    ask_for, ended, following, gated, live, polls, release, release_name, roll, rollback, scale,
-    target, wait_for_activation, wait_for_release, wait_for_target, wired,
+    ask_for, ended, gated, live, polls, release, release_name, roll, rollback, scale, target,
+    wait_for_activation, wait_for_release, wait_for_target, wired,
 };
 
 /// Shopify/krane#325: success was reported after 1.9 s, from the numbers of the rollout before.
@@ -127,7 +127,7 @@ async fn a_release_that_a_quota_refused_is_tried_again_after_a_while() -> Result
     let bed = Bed::new("quota").await?;
     let window = belay_api::Duration::from_secs(6);
     let wiring = wired(|settings| settings.windows.temporary_block = window);
-    let operator = following(&bed, wiring).await?;
+    let operator = bed.following(wiring).await?;
     bed.annotate("web", "deadline", json!("3s")).await?;
     let quotas: Api<ResourceQuota> = Api::namespaced(bed.client.clone(), &bed.namespace);
     let quota: ResourceQuota = serde_json::from_value(json!({
@@ -167,10 +167,7 @@ async fn so_many_releases_are_kept_as_the_namespace_says() -> Result<()> {
     let namespaces: Api<Namespace> = Api::all(bed.client.clone());
     let limit = json!({ "metadata": { "annotations": { "belay.dev/release-limit": "3" } } });
     namespaces.patch(&bed.namespace, &PatchParams::default(), &Patch::Merge(&limit)).await?;
-    bed.release("v1.0.0").await?;
-    bed.create(&bed.web("1.0.0"), "helm").await?;
-    let operator = Running::start(&bed, Wiring::default())?;
-    bed.wait_for_healthy("web", "v1.0.0").await?;
+    let operator = bed.following(Wiring::default()).await?;
     for tag in ["v1.1.0", "v1.2.0", "v1.3.0", "v1.4.0"] {
         roll(&bed, tag).await?;
     }
@@ -196,7 +193,7 @@ async fn so_many_releases_are_kept_as_the_namespace_says() -> Result<()> {
 #[tokio::test]
 async fn at_zero_replicas_a_release_is_in_place_and_judged_at_the_first_pod() -> Result<()> {
     let bed = Bed::new("zero").await?;
-    let operator = following(&bed, Wiring::default()).await?;
+    let operator = bed.following(Wiring::default()).await?;
     scale(&bed, "web", 0).await?;
     bed.release("v1.1.0").await?;
     wait_for_release(&bed, "web", "v1.1.0", ("Ready", "Unknown", "ScaledToZero")).await?;
@@ -222,7 +219,7 @@ async fn at_zero_replicas_a_release_is_in_place_and_judged_at_the_first_pod() ->
 #[tokio::test]
 async fn a_bad_image_that_was_scaled_up_from_zero_is_taken_back() -> Result<()> {
     let bed = Bed::new("zerobad").await?;
-    let operator = following(&bed, Wiring::default()).await?;
+    let operator = bed.following(Wiring::default()).await?;
     bed.annotate("web", "deadline", json!("3s")).await?;
     scale(&bed, "web", 0).await?;
     bed.release("v1.1.0+never-ready").await?;
@@ -240,7 +237,7 @@ async fn a_bad_image_that_was_scaled_up_from_zero_is_taken_back() -> Result<()> 
 #[tokio::test]
 async fn a_paused_workload_is_not_moved() -> Result<()> {
     let bed = Bed::new("pausedfwd").await?;
-    let operator = following(&bed, Wiring::default()).await?;
+    let operator = bed.following(Wiring::default()).await?;
     let paused = |on: bool| json!({ "spec": { "paused": on } });
     bed.patch("web", "kubectl-rollout", &paused(true)).await?;
     bed.release("v1.1.0").await?;
@@ -256,7 +253,7 @@ async fn a_paused_workload_is_not_moved() -> Result<()> {
 #[tokio::test]
 async fn a_rollout_that_is_paused_has_no_deadline() -> Result<()> {
     let bed = Bed::new("pausedroll").await?;
-    let operator = following(&bed, Wiring::default()).await?;
+    let operator = bed.following(Wiring::default()).await?;
     bed.annotate("web", "deadline", json!("3s")).await?;
     let web = json!({ "spec": { "template": { "metadata": { "annotations": {
         "testbed/start": "2s",

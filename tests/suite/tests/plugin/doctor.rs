@@ -1,13 +1,14 @@
 //! `doctor` says beforehand what the next `helm upgrade` does: it is asked, then the real Helm runs.
 
 use anyhow::{Result, ensure};
+use belay_suite::helms::Major;
 use belay_testkit::tool::Finished;
 use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::{
     cli::{Cli, has},
-    helms::{IMAGE, Major, Scene},
+    helms::{IMAGE, Scene},
 };
 
 /// What a release has gone through, and the values of its last upgrade.

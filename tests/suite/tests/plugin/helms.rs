@@ -1,18 +1,12 @@
-//! Both Helms, `belay` where each of them finds it, and a chart whose image others move.
+//! A chart of either Helm whose image others move.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::PathBuf;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use belay_api::{AnnotationPrefix, ReleaseTarget, crd, target::TargetFields};
-use belay_components::Binary;
 use belay_ownership::{FieldPath, Ownership};
-use belay_testkit::{
-    Cluster,
-    tool::{Finished, Tool},
-};
+use belay_suite::helms::{self, Major, OPERATOR, WEB};
+use belay_testkit::{Cluster, tool::Finished};
 use k8s_openapi::api::{
     apps::v1::Deployment,
     rbac::v1::{Role, RoleBinding},
@@ -24,59 +18,8 @@ use kube::{
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-/// The release and its workload.
-pub(crate) const WEB: &str = "web";
 /// The image that is moved, without its tag.
 pub(crate) const IMAGE: &str = "registry.example/web";
-/// The operator's field manager.
-pub(crate) const OPERATOR: &str = "belay-operator";
-
-/// A major version of Helm.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Major {
-    /// Helm 3.
-    Three,
-    /// Helm 4.
-    Four,
-}
-
-fn suite(folder: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)
-}
-
-/// The program `belay`, as built beside this test.
-fn belay() -> Result<PathBuf> {
-    let this = std::env::current_exe().context("find this test")?;
-    let folder = this.parent().and_then(Path::parent).context("this test lies in no folder")?;
-    let belay = folder.join(format!("belay{}", std::env::consts::EXE_SUFFIX));
-    let hint = "run the tests with `cargo xtask test`, which builds it";
-    ensure!(belay.is_file(), "there is no {}: {hint}", belay.display());
-    Ok(belay)
-}
-
-struct Installed {
-    path: std::ffi::OsString,
-    plugins: PathBuf,
-}
-
-async fn installed(cluster: &Cluster) -> Result<&'static Installed> {
-    static INSTALLED: OnceCell<Installed> = OnceCell::const_new();
-    INSTALLED
-        .get_or_try_init(|| async {
-            let home = cluster.run().folder().join("plugin-helms");
-            let (bin, plugins) = (home.join("bin"), home.join("plugins"));
-            fs::create_dir_all(&bin).context("create a folder for PATH")?;
-            fs::create_dir_all(&plugins).context("create a folder for plugins")?;
-            std::os::unix::fs::symlink(belay()?, bin.join("belay")).context("link belay")?;
-            std::os::unix::fs::symlink(suite("../../plugins/helm"), plugins.join("belay"))
-                .context("link the plugin")?;
-            let mut path = vec![bin];
-            path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
-            Ok(Installed { path: std::env::join_paths(path)?, plugins })
-        })
-        .await
-}
-
 /// The control plane of this process, with Belay's CRDs and without its operator.
 pub(crate) async fn cluster() -> Result<&'static Cluster> {
     static APPLIED: OnceCell<()> = OnceCell::const_new();
@@ -122,24 +65,11 @@ impl Scene {
         Ok(self.cluster.write_kubeconfig(&format!("reader-{}", self.namespace), &access)?)
     }
 
-    async fn tool(&self, major: Major) -> Result<Tool> {
-        let installed = installed(self.cluster).await?;
-        let binary = match major {
-            Major::Three => Binary::Helm3,
-            Major::Four => Binary::Helm4,
-        };
-        let state = self.cluster.run().folder().join(&self.namespace).join("state");
-        let tool = self.cluster.tool(binary)?.env("PATH", &installed.path);
-        let tool = tool.env("XDG_STATE_HOME", state);
-        Ok(match major {
-            Major::Three => tool,
-            Major::Four => tool.env("HELM_PLUGINS", &installed.plugins),
-        })
-    }
-
     /// Runs `helm VERB web CHART WORDS`.
     pub(crate) async fn helm(&self, major: Major, verb: &str, words: &str) -> Result<Finished> {
-        let tool = self.tool(major).await?.args([verb, WEB]).arg(suite("charts/matrix"));
+        let state = self.cluster.run().folder().join(&self.namespace).join("state");
+        let tool = helms::helm(self.cluster, major, &state).await?;
+        let tool = tool.args([verb, WEB]).arg(helms::suite("charts/matrix"));
         let tool = tool.args(words.split_whitespace()).args(["-n", &self.namespace]);
         Ok(tool.args(["--timeout", "60s"]).run().await?)
     }

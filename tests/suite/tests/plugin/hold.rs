@@ -1,18 +1,10 @@
 //! `hold`, `resume` and `adopt` with the real operator.
 
 use anyhow::{Result, ensure};
-use belay_suite::operator::{Bed, Running};
+use belay_suite::operator::{Bed, Wiring};
 use kubectl_release::Exit;
 
 use crate::cli::{Cli, has};
-
-async fn following(bed: &Bed) -> Result<Running> {
-    bed.release("v1.0.0").await?;
-    bed.create(&bed.web("1.0.0"), "helm").await?;
-    let operator = bed.operator()?;
-    bed.wait_for_healthy("web", "v1.0.0").await?;
-    Ok(operator)
-}
 
 fn cli(bed: &Bed, words: &[&str]) -> Cli {
     Cli::new(bed.world.cluster, &bed.namespace, words)
@@ -21,7 +13,7 @@ fn cli(bed: &Bed, words: &[&str]) -> Cli {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hold_keeps_the_next_release_until_resume() -> Result<()> {
     let bed = Bed::new("hold").await?;
-    let operator = following(&bed).await?;
+    let operator = bed.following(Wiring::default()).await?;
     let said = cli(&bed, &["hold", "web"]).run().await.ok()?;
     has(&said, &["deployment.apps/web held"])?;
     bed.wait_for_condition("web", "Held", "OnHold").await?;
@@ -48,7 +40,7 @@ async fn a_hold_keeps_the_next_release_until_resume() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hold_at_another_tag_says_how_to_get_there() -> Result<()> {
     let bed = Bed::new("hold-tag").await?;
-    let operator = following(&bed).await?;
+    let operator = bed.following(Wiring::default()).await?;
     let held = cli(&bed, &["hold", "web", "0.9.0"]).run().await;
     ensure!(held.exit == Exit::Done, "{held:?}");
     has(&held.stderr, &["web runs 1.0.0", "kubectl release rollback web --to 0.9.0"])?;
@@ -59,7 +51,7 @@ async fn a_hold_at_another_tag_says_how_to_get_there() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_person_changed_the_image_resume_takes_it_over() -> Result<()> {
     let bed = Bed::new("hold-person").await?;
-    let operator = following(&bed).await?;
+    let operator = bed.following(Wiring::default()).await?;
     bed.release("v1.1.0").await?;
     bed.wait_for_healthy("web", "v1.1.0").await?;
     bed.push("v0.9.0").await?;
@@ -82,7 +74,7 @@ async fn after_a_person_changed_the_image_resume_takes_it_over() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_blocked_release_is_allowed_once_more_and_again() -> Result<()> {
     let bed = Bed::new("allow").await?;
-    let operator = following(&bed).await?;
+    let operator = bed.following(Wiring::default()).await?;
     bed.release("v1.1.0").await?;
     bed.wait_for_healthy("web", "v1.1.0").await?;
     for round in ["first", "second"] {
@@ -106,7 +98,7 @@ async fn a_blocked_release_is_allowed_once_more_and_again() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn adopt_asks_and_names_the_manager_and_its_value() -> Result<()> {
     let bed = Bed::new("adopt").await?;
-    let operator = following(&bed).await?;
+    let operator = bed.following(Wiring::default()).await?;
     bed.set_image("web", &bed.image("0.9.0"), "spinnaker").await?;
     bed.wait_for_condition("web", "Stalled", "ChangedByPerson").await?;
     let refused = cli(&bed, &["adopt", "web"]).run().await;

@@ -1,13 +1,14 @@
 //! `leave`: nothing rolls, and both Helms upgrade normally afterwards.
 
 use anyhow::{Context as _, Result, ensure};
+use belay_suite::helms::{Major, OPERATOR, WEB};
 use k8s_openapi::api::apps::v1::ReplicaSet;
 use kube::{Api, ResourceExt as _, api::ListParams};
 use rstest::rstest;
 
 use crate::{
     cli::{Cli, has},
-    helms::{IMAGE, Major, OPERATOR, Scene, WEB},
+    helms::{IMAGE, Scene},
 };
 
 /// The pod template, as text, and the names of all ReplicaSets.

@@ -2,13 +2,14 @@
 
 use anyhow::{Result, ensure};
 use belay_components::Binary;
+use belay_suite::helms::{Major, OPERATOR};
 use belay_testkit::{Cluster, cluster::Options};
 use kubectl_release::Exit;
 use serde_json::json;
 
 use crate::{
     cli::{Cli, has},
-    helms::{IMAGE, Major, OPERATOR, Scene},
+    helms::{IMAGE, Scene},
 };
 
 /// A Deployment of Helm 4 whose image the operator has moved.

@@ -1,7 +1,7 @@
 //! `rollback` with the real operator: the plan, the write, and two people at once.
 
 use anyhow::{Context as _, Result, ensure};
-use belay_suite::operator::{Bed, Running};
+use belay_suite::operator::{Bed, Running, Wiring};
 use kube::{ResourceExt as _, api::ListParams};
 use kubectl_release::Exit;
 use serde_json::Value;
@@ -10,10 +10,7 @@ use crate::cli::{Cli, has};
 
 /// An operator that has moved `web` from v1.0.0 to v1.1.0.
 async fn moved(bed: &Bed) -> Result<Running> {
-    bed.release("v1.0.0").await?;
-    bed.create(&bed.web("1.0.0"), "helm").await?;
-    let operator = bed.operator()?;
-    bed.wait_for_healthy("web", "v1.0.0").await?;
+    let operator = bed.following(Wiring::default()).await?;
     bed.release("v1.1.0").await?;
     bed.wait_for_healthy("web", "v1.1.0").await?;
     Ok(operator)

@@ -1,11 +1,9 @@
 //! Runs of the plugin: in this process with a fixed clock and terminal, or as the program itself.
 
-use std::{
-    path::{Path, PathBuf},
-    process::Stdio,
-};
+use std::{path::PathBuf, process::Stdio};
 
 use anyhow::{Context as _, Result, ensure};
+use belay_suite::programs::beside_test;
 use belay_testkit::{Cluster, cluster::identity::Access};
 use jiff::{SignedDuration, Timestamp};
 use kubectl_release::{
@@ -92,16 +90,9 @@ impl Shell {
     }
 }
 
-/// The program under test, as built beside this test.
-///
-/// Cargo tells a test only of the programs of its own package, hence the search.
+/// The program under test.
 pub(crate) fn program() -> Result<PathBuf> {
-    let this = std::env::current_exe().context("find this test")?;
-    let folder = this.parent().and_then(Path::parent).context("this test lies in no folder")?;
-    let program = folder.join(format!("kubectl-release{}", std::env::consts::EXE_SUFFIX));
-    let hint = "run the tests with `cargo xtask test`, which builds it";
-    ensure!(program.is_file(), "there is no {}: {hint}", program.display());
-    Ok(program)
+    beside_test("kubectl-release")
 }
 
 /// The fixed time, and so many seconds before it.

@@ -13,7 +13,7 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use belay_api::ReleaseTarget;
-use belay_suite::operator::Bed;
+use belay_suite::operator::{Bed, Wiring};
 use belay_testkit::wait;
 use kube::{
     Api,
@@ -273,10 +273,7 @@ async fn ctrl_c_ends_a_watch_as_shells_expect() -> Result<()> {
 #[tokio::test]
 async fn a_roll_of_the_real_operator_is_followed_to_its_end() -> Result<()> {
     let bed = Bed::new("followed").await?;
-    bed.release("v1.0.0").await?;
-    bed.create(&bed.web("1.0.0"), "helm").await?;
-    let operator = bed.operator()?;
-    bed.wait_for_healthy("web", "v1.0.0").await?;
+    let operator = bed.following(Wiring::default()).await?;
     bed.release("v1.1.0").await?;
     bed.wait_for_image("web", &bed.image("1.1.0")).await?;
     // What the operator said of 1.0.0 must not end the watch.

@@ -1,7 +1,7 @@
 //! `why` finds the first broken link on the real control plane.
 
 use anyhow::{Result, ensure};
-use belay_suite::operator::Bed;
+use belay_suite::operator::{Bed, Wiring};
 use serde_json::Value;
 
 use crate::cli::{Cli, has};
@@ -19,10 +19,7 @@ fn broken(report: &Value) -> Option<(String, String)> {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_first_broken_link_is_named_with_its_cause_and_the_next_command() -> Result<()> {
     let bed = Bed::new("why").await?;
-    bed.release("v1.0.0").await?;
-    bed.create(&bed.web("1.0.0"), "helm").await?;
-    let operator = bed.operator()?;
-    bed.wait_for_healthy("web", "v1.0.0").await?;
+    let operator = bed.following(Wiring::default()).await?;
     bed.wait_for_condition("web", "Ready", "Ready").await?;
     let well = cli(&bed, &["why", "web"]).run().await.ok()?;
     has(&well, &["web runs 1.0.0, as it should", "policy", "GitHub acme/web", "health"])?;

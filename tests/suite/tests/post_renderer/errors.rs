@@ -21,10 +21,10 @@ use rstest::rstest;
 use serde_json::Value;
 
 use crate::{
-    bed::{Major, WEB},
     fake_server::{Answer, FakeServer, live},
     runs::{self, Belay, CHART_IMAGE, Helm, LIVE, WEB_MANIFEST, operated_as},
 };
+use belay_suite::helms::{Major, WEB};
 
 /// A kubeconfig of its own, changed by hand where `change` does.
 fn kubeconfig(folder: &Path, access: &Access, change: impl FnOnce(&mut Value)) -> Result<PathBuf> {
@@ -261,7 +261,8 @@ async fn a_wrapper_between_helm_and_belay_hides_the_place_and_is_named() -> Resu
     let helm = Helm::new(Major::Three).await?;
     let folder = tempfile::tempdir()?;
     let wrapper = runs::script(folder.path(), "belay \"$@\"; exit $?")?;
-    let tool = helm.tool().await?.args(["template", WEB]).arg(crate::bed::suite("charts/matrix"));
+    let tool =
+        helm.tool().await?.args(["template", WEB]).arg(belay_suite::helms::suite("charts/matrix"));
     let ended = tool.arg("--post-renderer").arg(wrapper).run().await?;
     helm.refused(&ended, &["the cluster is unknown", "not Helm", "add `--kube-context NAME`"]);
     Ok(())

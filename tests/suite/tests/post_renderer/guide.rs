@@ -13,7 +13,7 @@ use belay_components::Binary;
 use belay_testkit::Cluster;
 use rstest::rstest;
 
-use crate::bed::{Major, belay, suite};
+use belay_suite::helms::{Major, belay, suite};
 
 /// A command that hangs ends the test; the page takes some fifteen seconds.
 const DEADLINE: Duration = Duration::from_mins(5);

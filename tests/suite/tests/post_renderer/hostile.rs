@@ -12,10 +12,10 @@ use rustix::fs::{CWD, FileType, Mode};
 use serde_json::{Value, json};
 
 use crate::{
-    bed::{Major, WEB},
     fake_server::{Answer, FakeServer, head, live},
     runs::{self, Belay, CHART_IMAGE, Helm, LIVE, marked_manifest},
 };
+use belay_suite::helms::{Major, WEB};
 
 /// The live object, with another value at this place.
 fn object(place: &str, value: impl Into<Value>) -> Answer {

@@ -9,10 +9,10 @@ use belay_testkit::{Cluster, objects::Workload};
 use rstest::rstest;
 
 use crate::{
-    bed::WEB,
     fake_server::{Answer, FakeServer, live},
     runs::{Belay, CHART_IMAGE, LIVE, WEB_MANIFEST, operated_as},
 };
+use belay_suite::helms::WEB;
 
 /// A server that counts, with the workload that an operator has moved.
 async fn operated() -> Result<FakeServer> {

@@ -20,10 +20,10 @@ use tokio::{
 };
 
 use crate::{
-    bed::{self, Major, WEB},
     fake_server::{Answer, FakeServer, live},
     runs::{self, Belay, CHART_IMAGE, LIVE, WEB_MANIFEST, report, send},
 };
+use belay_suite::helms::{self, Major, WEB};
 
 /// A server that takes requests and never answers.
 pub(crate) async fn silent() -> Result<FakeServer> {
@@ -96,7 +96,7 @@ async fn a_run_whose_parent_is_killed_ends_without_output(
     // A command in the background has no standard input of its own in a script.
     let mut shell = Command::new("/bin/sh")
         .args(["-c", "exec 3<&0; \"$@\" <&3 & echo $!; wait", "sh"])
-        .arg(bed::belay()?)
+        .arg(helms::belay()?)
         .args(["--kube-apiserver", &server.url(), "--namespace", "shop", "--timeout", "1h"])
         .env("XDG_STATE_HOME", state.path())
         .stdin(Stdio::piped())
@@ -121,7 +121,7 @@ async fn a_run_whose_parent_is_killed_ends_without_output(
     let mut rest = Vec::new();
     output.read_to_end(&mut rest).await?;
     assert_eq!(rest.escape_ascii().to_string(), "");
-    let report = report(&bed::report_below(state.path()));
+    let report = report(&helms::report_below(state.path()));
     assert!(report.contains("the process that started it is gone"), "{report}");
     Ok(())
 }
@@ -144,8 +144,8 @@ impl Waiting {
         let namespace = cluster.namespace("killed").await?;
         let folder = tempfile::tempdir()?;
         let state = tempfile::tempdir()?;
-        let chart = bed::suite("charts/matrix");
-        let helm = || bed::helm(cluster, major, state.path());
+        let chart = helms::suite("charts/matrix");
+        let helm = || helms::helm(cluster, major, state.path());
         helm().await?.args(["install", WEB, "-n", &namespace]).arg(&chart).ok().await?;
         let before = (version(cluster, &namespace).await?, records(cluster, &namespace).await?);
         // Another cluster for belay alone, in the same process that Helm started.
@@ -198,7 +198,7 @@ impl Waiting {
             after, self.before,
             "the Deployment's version, and how many revisions there are"
         );
-        Ok((report(&bed::report_below(self.state.path())), ended.stderr))
+        Ok((report(&helms::report_below(self.state.path())), ended.stderr))
     }
 }
 
@@ -412,7 +412,7 @@ async fn a_report_replaces_the_one_before() -> Result<()> {
     let run = |url: &str| {
         Ok::<_, anyhow::Error>(Belay::at(url, "shop")?.env("XDG_STATE_HOME", state.path()))
     };
-    let path = bed::report_below(state.path());
+    let path = helms::report_below(state.path());
     run("http://127.0.0.1:1")?.run().await?.refused(&["cannot be reached"]);
     assert!(report(&path).contains("error: "));
     run(&server.url())?.run().await?.passed();
@@ -439,7 +439,7 @@ async fn runs_at_once_leave_one_whole_report_and_nothing_else() -> Result<()> {
         ended.passed();
         reports.push(ended.stderr);
     }
-    let path = bed::report_below(state.path());
+    let path = helms::report_below(state.path());
     let last = report(&path);
     assert!(reports.contains(&last), "{last}");
     let folder = path.parent().context("the report lies in no folder")?;
@@ -454,13 +454,14 @@ async fn a_run_that_is_ended_reports_in_json_where_that_is_asked_for() -> Result
     let belay = Belay::at(&server.url(), "shop")?.args(["--report", "json", "--timeout", "1s"]);
     let ended = belay.env("XDG_STATE_HOME", state.path()).run().await?;
     assert_eq!((ended.code, &*ended.stdout), (Some(1), &b""[..]));
-    let kept: serde_json::Value = serde_json::from_str(&report(&bed::report_below(state.path())))?;
+    let kept: serde_json::Value =
+        serde_json::from_str(&report(&helms::report_below(state.path())))?;
     assert_eq!(kept["succeeded"], false);
     assert_eq!(kept["server"]["value"], server.url());
     let told: serde_json::Value = serde_json::from_str(&ended.stderr)?;
     let error = kept["error"].as_str().context("no error")?;
     assert!(error.contains("not done within 1s"), "{error}");
-    let path = bed::report_below(state.path());
+    let path = helms::report_below(state.path());
     assert_eq!(told["error"], format!("{error}; report: {}", path.display()));
     Ok(())
 }

@@ -1,6 +1,5 @@
 //! The post-renderer under the real Helm 3 and Helm 4, against the real API server.
 
-mod bed;
 mod charts;
 mod errors;
 mod fake_server;

@@ -16,10 +16,10 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::{
-    bed::{Major, WEB, suite},
     fake_server::{Answer, FakeServer, live},
     runs::{Belay, CHART_IMAGE, Helm, LIVE, WEB_MANIFEST, kubeconfig, operated},
 };
+use belay_suite::helms::{Major, WEB, suite};
 
 /// Helm renders the chart, and belay asks this server of its own, which knows one workload in every
 /// namespace.

@@ -20,7 +20,7 @@ use kube::{
 use serde::Deserialize;
 use tempfile::TempDir;
 
-use crate::bed::{self, Major, OPERATOR, WEB};
+use belay_suite::helms::{self, Major, OPERATOR, WEB};
 
 /// The image of the chart `hello`, and the one its workload has come to since.
 const CHART: &str = "registry.example/hello:1.0.0";
@@ -47,7 +47,7 @@ impl Machine {
         let mut machine = Self::without_belay().await?;
         let bin = machine.home.path().join("bin");
         fs::create_dir(&bin)?;
-        symlink(bed::belay()?, bin.join("belay"))?;
+        symlink(helms::belay()?, bin.join("belay"))?;
         let others = std::env::var_os("PATH").unwrap_or_default();
         machine.path =
             std::env::join_paths([bin].into_iter().chain(std::env::split_paths(&others)))?;
@@ -104,12 +104,12 @@ impl Machine {
 
 /// The folder that is installed from a clone.
 fn plugin() -> PathBuf {
-    bed::suite("../../plugins/helm")
+    helms::suite("../../plugins/helm")
 }
 
 /// `helm template` of a chart whose workload runs [`LIVE`] in `namespace`.
 fn template(tool: Tool, namespace: &str) -> Tool {
-    let tool = tool.args(["template", WEB]).arg(bed::suite("charts/hello"));
+    let tool = tool.args(["template", WEB]).arg(helms::suite("charts/hello"));
     tool.args(["-n", namespace, "--post-renderer", "belay"])
 }
 
@@ -172,7 +172,7 @@ async fn an_archive_may_carry_the_binary_for_a_machine_without_belay_on_path() -
     let machine = Machine::without_belay().await?;
     let folder = machine.home.path().join("with binary");
     fs::create_dir_all(folder.join("bin"))?;
-    fs::copy(bed::belay()?, folder.join("bin/belay"))?;
+    fs::copy(helms::belay()?, folder.join("bin/belay"))?;
     let manifest = fs::read_to_string(plugin().join("plugin.yaml"))?;
     let carried = manifest.replace("command: ", "command: ${HELM_PLUGIN_DIR}/bin/");
     fs::write(folder.join("plugin.yaml"), carried)?;
@@ -241,7 +241,7 @@ async fn in_the_shared_folder_helm_4s_plugin_costs_helm_3_its_plugins_and_not_be
     assert_eq!(rendered.stderr, noise);
     shows_the_live_image(&rendered.ok()?)?;
     let elsewhere = machine.cluster.namespace("plugin-first").await?;
-    let upgrade = helm3()?.args(["upgrade", "--install", WEB]).arg(bed::suite("charts/hello"));
+    let upgrade = helm3()?.args(["upgrade", "--install", WEB]).arg(helms::suite("charts/hello"));
     let upgrade = upgrade.args(["-n", &elsewhere, "--no-hooks", "--post-renderer", "belay"]);
     for works in [upgrade, helm3()?.args(["list", "-n", &elsewhere]), helm3()?.arg("version")] {
         let done = works.run().await?;

@@ -6,10 +6,10 @@ use rstest::rstest;
 use serde_json::json;
 
 use crate::{
-    bed::{Major, WEB},
     fake_server::{Answer, FakeServer, live},
     runs::{Belay, CHART_IMAGE, Helm, LIVE, WEB_MANIFEST, marked_manifest, operated, operated_as},
 };
+use belay_suite::helms::{Major, WEB};
 
 #[rstest]
 #[tokio::test]

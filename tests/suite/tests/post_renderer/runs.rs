@@ -28,7 +28,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use crate::bed::{self, Major};
+use belay_suite::helms::{self, Major};
 
 /// A Deployment `web` with one container `app`, as Helm 3 passes it.
 pub(crate) const WEB_MANIFEST: &str = "---
@@ -84,7 +84,7 @@ impl Belay {
     /// `belay` without arguments, reading [`WEB_MANIFEST`].
     pub(crate) fn new() -> Result<Self> {
         let home = tempfile::tempdir().context("make a home")?;
-        let mut command = Command::new(bed::belay()?);
+        let mut command = Command::new(helms::belay()?);
         command
             .env_clear()
             .env("HOME", home.path())
@@ -245,7 +245,7 @@ impl Ended {
     /// The report in the state folder.
     #[track_caller]
     pub(crate) fn report(&self) -> String {
-        report(&bed::report_below(&self.home.path().join("state")))
+        report(&helms::report_below(&self.home.path().join("state")))
     }
 
     /// Its home.
@@ -279,7 +279,7 @@ impl Helm {
 
     /// A command of it.
     pub(crate) async fn tool(&self) -> Result<Tool> {
-        bed::helm(self.cluster, self.major, self.state.path()).await
+        helms::helm(self.cluster, self.major, self.state.path()).await
     }
 
     /// `helm COMMAND web CHART --post-renderer belay` with the chart of the matrix.
@@ -289,8 +289,8 @@ impl Helm {
             .tool()
             .await?
             .args(command)
-            .arg(bed::WEB)
-            .arg(bed::suite("charts/matrix"))
+            .arg(helms::WEB)
+            .arg(helms::suite("charts/matrix"))
             .args(["--post-renderer", "belay"])
             .args(arguments))
     }
@@ -298,7 +298,7 @@ impl Helm {
     /// The report that `belay` left.
     #[track_caller]
     pub(crate) fn report(&self) -> String {
-        report(&bed::report_below(self.state.path()))
+        report(&helms::report_below(self.state.path()))
     }
 
     /// Asserts that this Helm failed because of `belay`, and that a person finds these words: Helm
@@ -316,7 +316,7 @@ impl Helm {
             Major::Three => {
                 let error = error.trim_start_matches("error: ");
                 assert!(ended.stderr.contains(error), "{error:?} is not in: {}", ended.stderr);
-                let place = bed::report_below(self.state.path());
+                let place = helms::report_below(self.state.path());
                 let end = format!("; report: {}", place.display());
                 assert!(ended.stderr.contains(&end), "{end:?} is not in: {}", ended.stderr);
             }
@@ -331,10 +331,10 @@ impl Helm {
 /// A Deployment `web` that Helm applied, part of the release `web`, whose container `app` an
 /// operator has moved to `image` since.
 pub(crate) async fn operated(cluster: &Cluster, namespace: &str, image: &str) -> Result<()> {
-    let web = Workload::deployment(bed::WEB)
+    let web = Workload::deployment(helms::WEB)
         .replicas(0)
         .image("app", CHART_IMAGE)
-        .annotation("meta.helm.sh/release-name", bed::WEB)
+        .annotation("meta.helm.sh/release-name", helms::WEB)
         .annotation("meta.helm.sh/release-namespace", namespace);
     operated_as(cluster, namespace, &web, image).await
 }
@@ -357,7 +357,7 @@ pub(crate) async fn operated_as(
         "apiVersion": "apps/v1", "kind": kind, "metadata": { "name": name },
         "spec": { "template": { "spec": { "containers": [{ "name": "app", "image": image }] } } },
     }));
-    let operator = PatchParams::apply(bed::OPERATOR).force();
+    let operator = PatchParams::apply(helms::OPERATOR).force();
     api.patch(name, &operator, &moved).await.context("move the image")?;
     Ok(())
 }

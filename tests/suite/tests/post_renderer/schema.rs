@@ -9,7 +9,7 @@ use boon::{Compiler, SchemaIndex, Schemas};
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::bed::{Major, OPERATOR, WEB, helm, report_below, suite};
+use belay_suite::helms::{Major, OPERATOR, WEB, helm, report_below, suite};
 
 /// The schema, with every property that it does not name forbidden.
 struct Schema {

@@ -2,12 +2,14 @@
 
 use std::{
     collections::BTreeMap,
+    fmt::Debug,
     fs,
     path::{Component, Path, PathBuf},
 };
 
 use k8s_openapi::api::core::v1::{ConfigMap, KeyToPath, PodSpec, Secret, Volume};
-use kube::{Api, Client};
+use kube::{Api, Client, Resource, core::NamespaceResourceScope};
+use serde::de::DeserializeOwned;
 
 use crate::{cluster::chain, process::write_private};
 
@@ -124,6 +126,16 @@ fn unknown(volume: &Volume) -> String {
     format!("its volume {} is of a kind that is not known here", volume.name)
 }
 
+async fn read<K>(client: &Client, namespace: &str, name: &str) -> Result<Option<K>, String>
+where
+    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+    K: Clone + DeserializeOwned + Debug,
+{
+    let api: Api<K> = Api::namespaced(client.clone(), namespace);
+    let found = api.get_opt(name).await;
+    found.map_err(|error| format!("could not read {} {name}: {}", K::kind(&()), chain(&error)))
+}
+
 async fn secret(
     client: &Client,
     namespace: &str,
@@ -131,11 +143,7 @@ async fn secret(
     items: Option<&[KeyToPath]>,
     optional: bool,
 ) -> Result<Files, String> {
-    let api: Api<Secret> = Api::namespaced(client.clone(), namespace);
-    let found = api.get_opt(name).await;
-    let found =
-        found.map_err(|error| format!("could not read Secret {name}: {}", chain(&error)))?;
-    let data = found.map(|secret| {
+    let data = read(client, namespace, name).await?.map(|secret: Secret| {
         let data = secret.data.unwrap_or_default().into_iter();
         data.map(|(key, value)| (key, String::from_utf8_lossy(&value.0).into_owned())).collect()
     });
@@ -149,11 +157,8 @@ async fn config_map(
     items: Option<&[KeyToPath]>,
     optional: bool,
 ) -> Result<Files, String> {
-    let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
-    let found = api.get_opt(name).await;
-    let found =
-        found.map_err(|error| format!("could not read ConfigMap {name}: {}", chain(&error)))?;
-    let data = found.map(|map| map.data.unwrap_or_default());
+    let data = read(client, namespace, name).await?;
+    let data = data.map(|map: ConfigMap| map.data.unwrap_or_default());
     select(&format!("ConfigMap {namespace}/{name}"), data, items, optional)
 }
 

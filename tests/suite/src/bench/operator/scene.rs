@@ -2,14 +2,12 @@
 
 use std::{
     collections::BTreeSet,
-    env,
     net::TcpListener,
-    path::PathBuf,
     process::Command,
     time::{Duration, Instant},
 };
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use belay_api::{AnnotationPrefix, Release, crd};
 use belay_testkit::{
     Cluster,
@@ -26,6 +24,8 @@ use kube::{
     Api, Client,
     api::{ListParams, PostParams},
 };
+
+use crate::programs::Programs;
 
 /// How long things of this size may take on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(10);
@@ -183,7 +183,7 @@ impl Scene {
     pub(super) async fn operator(&self) -> Result<(Process, Duration)> {
         let (health, admin) = (free_port()?, free_port()?);
         let kubeconfig = self.cluster.write_kubeconfig("operator", self.cluster.admin_access())?;
-        let mut command = Command::new(program()?);
+        let mut command = Command::new(Programs::find()?.path("belay-operator")?);
         command
             .env("KUBECONFIG", kubeconfig)
             .args(["run", "--namespace", &self.namespaces[0]])
@@ -239,12 +239,4 @@ fn image_tag(tag: &str) -> String {
 fn free_port() -> Result<u16> {
     let listener = TcpListener::bind("127.0.0.1:0").context("find a free port")?;
     Ok(listener.local_addr()?.port())
-}
-
-/// The release build beside the program that runs here.
-fn program() -> Result<PathBuf> {
-    let own = env::current_exe().context("find the program that runs here")?;
-    let path = own.with_file_name("belay-operator");
-    ensure!(path.is_file(), "there is no {}: run `cargo xtask bench`", path.display());
-    Ok(path)
 }

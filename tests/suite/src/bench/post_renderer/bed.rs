@@ -1,7 +1,7 @@
 //! What the figures are measured on: an API server with the live objects, and the programs.
 
 use std::{
-    env, fs,
+    fs,
     net::TcpListener,
     path::{Path, PathBuf},
 };
@@ -21,35 +21,7 @@ use kube::{
 use serde_json::json;
 
 use super::stream::{self, LIVE_TAG};
-use crate::bench::meter::Job;
-
-/// The programs that `cargo xtask bench` builds beside the one that runs here.
-#[derive(Debug, Clone)]
-pub(super) struct Programs {
-    folder: PathBuf,
-}
-
-impl Programs {
-    pub(super) fn find() -> Result<Self> {
-        let own = env::current_exe().context("find the program that runs here")?;
-        let folder = own.parent().context("the program that runs here is in no folder")?;
-        Ok(Self { folder: folder.to_owned() })
-    }
-
-    pub(super) fn folder(&self) -> &Path {
-        &self.folder
-    }
-
-    pub(super) fn path(&self, name: &str) -> Result<PathBuf> {
-        let path = self.folder.join(name);
-        ensure!(
-            path.is_file(),
-            "there is no {name} in {}: run `cargo xtask bench`, which builds it",
-            self.folder.display()
-        );
-        Ok(path)
-    }
-}
+use crate::{bench::meter::Job, programs::Programs};
 
 /// A folder of inputs and outputs, and the programs.
 #[derive(Debug)]

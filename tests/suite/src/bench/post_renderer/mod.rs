@@ -15,13 +15,14 @@ use belay_components::Binary;
 use belay_testkit::wait;
 
 use self::{
-    bed::{Bed, Desk, Forbidden, Programs},
+    bed::{Bed, Desk, Forbidden},
     stream::{RELEASE, Size, Stream},
 };
 use super::{
     meter::{Job, Usage},
     stats::{Ratio, interleaved},
 };
+use crate::programs::Programs;
 
 /// A chart as most are.
 const SMALL: Size = Size { documents: 6, bytes: 8_000 };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::bed::Major;
+use belay_suite::helms::Major;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

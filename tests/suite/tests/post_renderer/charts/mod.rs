@@ -26,7 +26,7 @@ use tempfile::TempDir;
 use tokio::{sync::Semaphore, task::JoinSet};
 
 use self::case::{Case, Change, Owned};
-use crate::bed::{self, Major, WEB};
+use belay_suite::helms::{self, Major, WEB};
 
 /// How many charts are worked on at the same time.
 const AT_ONCE: usize = 4;
@@ -394,7 +394,7 @@ fn plugins() -> Result<TempDir> {
 
 fn charts() -> Result<Vec<PathBuf>> {
     let mut charts = Vec::new();
-    for entry in fs::read_dir(bed::suite("charts/idioms"))? {
+    for entry in fs::read_dir(helms::suite("charts/idioms"))? {
         let entry = entry?;
         if entry.file_type()?.is_dir() {
             charts.push(entry.path());

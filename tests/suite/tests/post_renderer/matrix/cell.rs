@@ -15,7 +15,7 @@ use super::{
     data::{Expected, Matrix, Mode, Place, Situation, Step, Way},
     look::{Look, Scene, image_of},
 };
-use crate::bed::{self, OPERATOR, WEB};
+use belay_suite::helms::{self, OPERATOR, WEB};
 
 /// What became of a cell.
 #[derive(Debug, Default)]
@@ -90,7 +90,7 @@ pub(crate) async fn run(matrix: &Matrix, mode: &Mode, situation: &Situation) -> 
 /// The chart; one with a CRD is copied, so that each cell has a CRD of its own.
 fn chart(situation: &Situation, folder: &Path, group: &str) -> Result<PathBuf> {
     let chart = situation.chart.as_deref().unwrap_or("matrix");
-    let source = bed::suite("charts").join(chart);
+    let source = helms::suite("charts").join(chart);
     if !source.join("crds").is_dir() {
         return Ok(source);
     }
@@ -221,10 +221,10 @@ impl Cell<'_> {
         let verb = words.next().context("an empty command")?;
         let Way { helm, args } = if verb == "install" { &mode.born } else { &mode.then };
         let renders = ["install", "upgrade", "template"].contains(&verb);
-        let report = bed::report_below(&self.state);
+        let report = helms::report_below(&self.state);
         // What is found there later is of this run.
         let _ = fs::remove_file(&report);
-        let mut tool = bed::helm(self.cluster, *helm, &self.state).await?;
+        let mut tool = helms::helm(self.cluster, *helm, &self.state).await?;
         tool = tool.args([verb, WEB]);
         if renders {
             let situation = self.situation.args.replace("OTHER", &self.scene.other);
@@ -247,7 +247,7 @@ impl Cell<'_> {
 
     /// What Helm stored last.
     async fn stored(&self) -> Result<BTreeMap<Place, String>> {
-        let tool = bed::helm(self.cluster, self.mode.then.helm, &self.state).await?;
+        let tool = helms::helm(self.cluster, self.mode.then.helm, &self.state).await?;
         let found = tool.args(["get", "manifest", WEB, "-n", &self.scene.namespace]).run().await?;
         if !found.status.success() && found.stderr.contains("release: not found") {
             return Ok(BTreeMap::new());

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
 
-use crate::bed::Major;
+use belay_suite::helms::Major;
 
 /// Every combination of a mode and a situation is a cell.
 #[derive(Debug, Deserialize)]

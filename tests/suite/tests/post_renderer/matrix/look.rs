@@ -14,7 +14,7 @@ use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use super::data::Place;
-use crate::bed::WEB;
+use belay_suite::helms::WEB;
 
 /// Where the workloads of one cell are.
 pub(crate) struct Scene {

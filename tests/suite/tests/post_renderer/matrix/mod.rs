@@ -18,7 +18,7 @@ use self::{cell::Outcome, data::Matrix};
 const AT_ONCE: usize = 6;
 
 fn read() -> Result<Matrix> {
-    let path = crate::bed::suite("matrix/post-renderer.json");
+    let path = belay_suite::helms::suite("matrix/post-renderer.json");
     let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
     Matrix::read(&text)
 }
@@ -94,7 +94,7 @@ fn line((mode, situation): &Id, outcome: &Result<Outcome>) -> (String, bool) {
 
 #[test]
 fn the_guide_has_every_heading_that_the_matrix_names() -> Result<()> {
-    let path = crate::bed::suite("../../docs/guide/post-renderer.md");
+    let path = belay_suite::helms::suite("../../docs/guide/post-renderer.md");
     let guide = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
     let anchor = |heading: &str| -> String {
         let words = heading.trim().to_lowercase().replace(' ', "-");
