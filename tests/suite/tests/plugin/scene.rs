@@ -61,7 +61,21 @@ impl Scene {
         let deployment: Deployment = serde_json::from_value(workload.json().clone())?;
         let params = PostParams { field_manager: Some("helm".to_owned()), ..PostParams::default() };
         self.api().create(&params, &deployment).await?;
+        self.first_revision(name).await?;
         self.apply_image(name, tag, "belay-operator").await
+    }
+
+    /// Waits until the controller has seen the chart's image: revisions are counted from there.
+    async fn first_revision(&self, name: &str) -> Result<()> {
+        let api: Api<Deployment> = self.api();
+        wait::until(&format!("{name} to have its first revision"), wait::SOON, || async {
+            let one = api.get(name).await.map_err(|error| error.to_string())?;
+            let annotations = one.metadata.annotations.unwrap_or_default();
+            let revision = annotations.get("deployment.kubernetes.io/revision");
+            revision.map(drop).ok_or_else(|| "none".to_owned())
+        })
+        .await?;
+        Ok(())
     }
 
     /// Applies an image by force, and says which Release it is.
