@@ -3,6 +3,7 @@
 
 pub mod bench;
 pub mod crashes;
+pub mod demo;
 pub mod dist;
 pub mod fuzz;
 pub mod helms;

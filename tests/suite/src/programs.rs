@@ -8,17 +8,20 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 
-/// A program as `cargo xtask test` builds it, one folder above the test that runs here.
+/// A program as `cargo xtask` builds it, beside the program that runs here or one folder above the
+/// test that does.
 ///
 /// # Errors
 /// It was not built.
 pub fn beside_test(name: &str) -> Result<PathBuf> {
     let this = env::current_exe().context("find this test")?;
-    let folder = this.parent().and_then(Path::parent).context("this test lies in no folder")?;
-    let program = folder.join(format!("{name}{}", env::consts::EXE_SUFFIX));
-    let hint = "run the tests with `cargo xtask test`, which builds it";
-    ensure!(program.is_file(), "there is no {}: {hint}", program.display());
-    Ok(program)
+    let file = format!("{name}{}", env::consts::EXE_SUFFIX);
+    let beside = this.ancestors().skip(1).take(2).map(|folder| folder.join(&file));
+    let mut there = beside.filter(|program| program.is_file());
+    there.next().with_context(|| {
+        let hint = "`cargo xtask test` and `cargo xtask demo` build it";
+        format!("there is no {name} beside {}: {hint}", this.display())
+    })
 }
 
 /// The programs that `cargo xtask bench` builds beside the one that runs here.

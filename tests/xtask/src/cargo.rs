@@ -185,8 +185,10 @@ impl Cargo {
     }
 
     /// Runs the demo.
-    pub(crate) fn demo(&self) -> Result<ExitCode> {
-        hand_over(self.program("demo", Profile::Debug)?)
+    pub(crate) fn demo(&self, arguments: &[String]) -> Result<ExitCode> {
+        let mut command = self.program("demo", Profile::Debug)?;
+        command.args(arguments);
+        hand_over(command)
     }
 
     /// Measures figures.

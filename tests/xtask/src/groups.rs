@@ -233,7 +233,9 @@ fn extra(cargo: &Cargo, group: Group, selection: &Selection, tally: &mut Tally) 
             once(fuzz, "fuzz", tally)?;
         }
         Group::Demo => {
-            once(cargo.program("demo", Profile::Debug)?, "demo", tally)?;
+            let mut demo = cargo.program("demo", Profile::Debug)?;
+            demo.arg("--fast");
+            once(demo, "demo", tally)?;
         }
         Group::PostRenderer | Group::Testbed | Group::Operator => {}
     }

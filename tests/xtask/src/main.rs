@@ -63,8 +63,13 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// Brings a cluster up, rolls a Deployment, shows what happened, and takes everything down.
-    Demo,
+    /// Shows what Belay is for on real components, tells what happens and why, and takes everything
+    /// down.
+    Demo {
+        /// Options of the demo: `cargo xtask demo --help`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Writes generated files, or checks that they are current.
     Generate {
         /// Only compares.
@@ -140,7 +145,10 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Soak { minutes } => soak::run(&cargo, minutes),
         Task::Cluster { arguments } => cargo.testbed("cluster", &arguments),
         Task::Github { arguments } => cargo.testbed("github", &arguments),
-        Task::Demo => cargo.demo(),
+        Task::Demo { arguments } => {
+            groups::ensure_components()?;
+            cargo.demo(&arguments)
+        }
         Task::Generate { check } => generate::run(&cargo, check),
         Task::Bench { only, json } => cargo.bench(only.as_deref(), json),
         Task::Dist { out } => cargo.dist(out.as_deref()),
