@@ -1,6 +1,7 @@
 //! The chart `charts/belay` under both Helms: what it renders, what it refuses, what rights it gives
 //! on the real API server, and the operator as it installs it.
 
+mod admission;
 mod bed;
 mod crds;
 mod hosted;

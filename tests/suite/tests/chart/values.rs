@@ -62,6 +62,7 @@ async fn an_unknown_value_is_refused_by_its_name(
 #[case("/imagePullSecrets", json!([{ "name": "x" }]))]
 #[case("/crds/install", json!("yes"))]
 #[case("/rbac/nodes", json!("false"))]
+#[case("/admissionPolicy/install", json!("auto"))]
 #[case("/rbac/clusterWide", json!(0))]
 #[case("/serviceAccount/name", json!("Upper"))]
 #[case("/github/url", json!("api.github.com"))]
@@ -110,6 +111,7 @@ async fn a_wrong_value_is_refused_with_its_place(
 #[case::github_enterprise("/github/url", json!("https://github.example:8443/api/v3"))]
 #[case::loopback("/github/url", json!("http://127.0.0.1:8080"))]
 #[case::null_is_a_default("/registry/readPullSecrets", json!(null))]
+#[case::null_is_where_there_is_one("/admissionPolicy/install", json!(null))]
 #[case::six("/allowHosts", json!(["[::1]:5000", "http://registry.corp", "10.0.0.1"]))]
 #[case::dots("/allowRepos", json!(["*=acme/web.site", "team-?=*/*"]))]
 #[case::subchart("/global", json!({ "anything": 1 }))]
@@ -211,7 +213,7 @@ fn compare(defaults: &Value, schema: &Value, path: &str, problems: &mut Vec<Stri
         problems.push(format!("{path}: anything is allowed beside what is known"));
     }
     let required = schema["required"].as_array();
-    let optional = ["/global", "/enabled", "/registry/readPullSecrets"];
+    let optional = ["/global", "/enabled", "/admissionPolicy/install", "/registry/readPullSecrets"];
     let known = defaults.as_object();
     for key in known.into_iter().flat_map(|map| map.keys()) {
         if !properties.contains_key(key) {
