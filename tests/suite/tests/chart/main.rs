@@ -2,9 +2,11 @@
 //! on the real API server, and the operator as it installs it.
 
 mod admission;
+mod around;
 mod bed;
 mod crds;
 mod hosted;
+mod people;
 mod pod;
 mod rbac;
 mod rights;

@@ -30,7 +30,12 @@ fn everything() -> Value {
         "maxConcurrentRollouts": 1000, "logFormat": "json", "logFilter": "info,belay_operator=debug",
         "podAnnotations": { "a.example/b": "c" }, "nodeSelector": { "disk": "ssd" },
         "tolerations": [{ "operator": "Exists" }], "priorityClassName": "high",
-        "affinity": { "nodeAffinity": {} },
+        "affinity": { "nodeAffinity": {} }, "admissionPolicy": { "install": true },
+        "rbac": { "editCanRollback": true },
+        "serviceMonitor": { "install": true, "interval": "1m", "labels": { "release": "prometheus" } },
+        "prometheusRule": { "install": true, "labels": { "release": "prometheus" } },
+        "dashboard": { "install": true },
+        "networkPolicy": { "install": true, "egressPorts": [443, 5000] },
     })
 }
 
