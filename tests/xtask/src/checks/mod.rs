@@ -11,6 +11,7 @@ mod licence;
 mod links;
 mod markdown;
 mod metadata;
+mod outside;
 mod prose;
 mod repository;
 mod source;
@@ -79,5 +80,11 @@ pub fn run_all(root: &Path) -> Result<Vec<Finding>> {
         findings.extend(leaks::check(path, &repository.bytes(path)?));
     }
     findings.extend(prose::check(&rust));
+    findings.extend(outside::workflows(&repository.texts("yaml")?));
+    findings.extend(outside::dockerfile(
+        &repository.text("operator/Dockerfile")?,
+        &repository.text("rust-toolchain.toml")?,
+        &repository.text("charts/belay/values.yaml")?,
+    ));
     Ok(findings)
 }
