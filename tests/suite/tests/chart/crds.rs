@@ -48,7 +48,7 @@ async fn they_are_those_of_the_operator(#[case] prefix: &str) -> Result<()> {
 async fn they_can_be_left_out() -> Result<()> {
     let objects = render(Binary::Helm4, &json!({ "crds": { "install": false } })).await?;
     ensure!(of_kind(&objects, "CustomResourceDefinition").count() == 0);
-    ensure!(objects.len() == 6, "{} objects", objects.len());
+    ensure!(objects.len() == 8, "{} objects", objects.len());
     Ok(())
 }
 

@@ -10,4 +10,5 @@ mod people;
 mod pod;
 mod rbac;
 mod rights;
+mod upgrade;
 mod values;

@@ -245,8 +245,9 @@ async fn the_name_is_one_everywhere(
     let cluster = belay_testkit::Cluster::shared().await?;
     let tool = cluster.tool(Binary::Helm4)?.args(["template", release]);
     let tool = tool.arg(belay_testkit::operator::chart());
-    let tool = tool.args(["--set", "crds.install=false", "-n", NAMESPACE, "--values", "-"]);
-    let text = tool.input(values.to_string()).ok().await?;
+    let tool =
+        tool.args(["--set", "crds.install=false,rbac.aggregateToPeople=false", "-n", NAMESPACE]);
+    let text = tool.args(["--values", "-"]).input(values.to_string()).ok().await?;
     let names: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("  name: ")).collect();
     let wide = format!("{NAMESPACE}:{name}");
     let (account, role) = (name, name);

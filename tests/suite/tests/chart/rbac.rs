@@ -82,11 +82,25 @@ fn rows(rule: &Value, text: &mut String) -> Result<()> {
 )]
 #[tokio::test]
 async fn the_rights_are_as_the_table_says(
-    #[case] values: Value,
+    #[case] mut values: Value,
     #[case] expected: &str,
 ) -> Result<()> {
+    values["rbac"]["aggregateToPeople"] = json!(false);
+    same(&values, expected).await
+}
+
+#[tokio::test]
+async fn the_rights_of_people_are_as_the_table_says() -> Result<()> {
+    let values = json!({ "scope": "namespace", "rbac": { "editCanRollback": true } });
+    let own = include_str!("rbac/namespace.txt");
+    let (first, rest) = own.split_once("\n\n").context("one role")?;
+    let people = include_str!("rbac/people.txt");
+    same(&values, &format!("{first}\n\n{people}\n{rest}")).await
+}
+
+async fn same(values: &Value, expected: &str) -> Result<()> {
     for helm in [Binary::Helm3, Binary::Helm4] {
-        let found = table(&render(helm, &values).await?)?;
+        let found = table(&render(helm, values).await?)?;
         ensure!(found == expected, "{helm:?} renders:\n{found}");
     }
     Ok(())
