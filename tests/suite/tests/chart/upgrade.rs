@@ -37,7 +37,7 @@ async fn the_first_chart_is_upgraded_with_its_values(
     let after = deployments.get(OPERATOR).await?;
     ensure!(after.uid() == before.uid(), "the Deployment was made anew");
     let pod = after.spec.and_then(|spec| spec.template.spec).unwrap_or_default();
-    let args: Vec<_> = pod.containers.into_iter().flat_map(|one| one.args).flatten().collect();
+    let args: Vec<_> = pod.containers.into_iter().filter_map(|one| one.args).flatten().collect();
     ensure!(args.contains(&"--poll-interval=7m".to_owned()), "{args:?}");
     // What the first chart had is the present one's, and there is no more of it.
     let all = deployments.list(&ListParams::default()).await?;
