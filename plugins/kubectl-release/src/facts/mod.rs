@@ -6,6 +6,7 @@ pub mod doctor;
 pub mod helm;
 pub mod history;
 pub mod live;
+pub mod pause;
 pub mod plan;
 pub mod pods;
 pub mod standing;

@@ -60,8 +60,9 @@ fn of(snapshot: &Snapshot, session: &Session<'_>) -> Chain {
         active: active.map(|one| &one.value),
         source: &source,
         trouble: trouble.as_deref(),
+        now: session.out.now(),
     };
-    chain(&ground, None, session.out.now())
+    chain(&ground, None)
 }
 
 /// `GitHub acme/web, range ^1.9`.

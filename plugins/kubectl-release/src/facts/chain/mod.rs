@@ -97,6 +97,8 @@ pub struct Ground<'a> {
     pub source: &'a str,
     /// What troubles pods, in words.
     pub trouble: Option<&'a str>,
+    /// The time.
+    pub now: Timestamp,
 }
 
 /// Where the chain breaks, and what that means.
@@ -129,8 +131,8 @@ impl<'a> Selected<'a> {
 }
 
 /// Makes the chain; `target` is how commands name it.
-pub fn chain(ground: &Ground<'_>, namespace: Option<&str>, now: Timestamp) -> Chain {
-    let status = ground.status;
+pub fn chain(ground: &Ground<'_>, namespace: Option<&str>) -> Chain {
+    let (status, now) = (ground.status, ground.now);
     let standing = Standing::of(Some(status));
     let selected = Selected::of(status);
     let broken = first_break(status, &standing, &selected);
@@ -379,8 +381,10 @@ fn replicas(ground: &Ground<'_>) -> String {
     };
     let numbers = &live.replicas;
     let trouble = ground.trouble.map(|trouble| format!("; {trouble}")).unwrap_or_default();
+    let pause = super::pause::sentence(ground.status, ground.now);
+    let pause = pause.map(|pause| format!("; {pause}")).unwrap_or_default();
     format!(
-        "{} of {} updated, {} available{trouble}",
+        "{} of {} updated, {} available{trouble}{pause}",
         numbers.updated, numbers.wanted, numbers.available
     )
 }

@@ -45,8 +45,9 @@ fn of(status: &TargetStatus) -> Chain {
         active: None,
         source: "GitHub acme/cart, range ^0.5",
         trouble: None,
+        now: at(1020),
     };
-    chain(&ground, None, at(1020))
+    chain(&ground, None)
 }
 
 fn broken(chain: &Chain) -> Option<(Step, Icon)> {

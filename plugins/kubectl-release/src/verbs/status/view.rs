@@ -14,6 +14,7 @@ use crate::{
     facts::{
         age, history,
         live::{self, Live, LiveContainer, short_digest},
+        pause,
         standing::Standing,
     },
     print::{Line, Paint, Style, width},
@@ -104,6 +105,7 @@ impl<'s> Seen<'s> {
     pub fn lines(&self, options: &Options) -> Vec<Line> {
         let mut lines = vec![self.header(options), self.target(options)];
         lines.extend(self.images(options));
+        lines.extend(self.pause(options));
         lines.extend(self.source(options));
         lines.extend(self.helm(options));
         lines.extend(self.advice(options));
@@ -126,6 +128,18 @@ impl<'s> Seen<'s> {
     fn releases(&self) -> Vec<&Release> {
         let all = self.snapshot.releases.value().map(Vec::as_slice).unwrap_or_default();
         all.iter().map(|release| &release.value).collect()
+    }
+
+    /// What Belay holds still meanwhile.
+    fn pause(&self, options: &Options) -> Option<Line> {
+        let claim = self.status.pause.as_ref()?;
+        let (end, is_over) = pause::end(claim, options.now);
+        let paint = if is_over { Paint::Bad } else { Paint::Plain };
+        let end = match (is_over, options.absolute_time) {
+            (false, true) => format!("ends by itself at {}", seconds(claim.expires.0)),
+            _ => end,
+        };
+        Some(options.line("Pause", Line::from(pause::held(claim)), Line::new().with(paint, end)))
     }
 
     fn header(&self, options: &Options) -> Line {
