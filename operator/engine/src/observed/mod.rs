@@ -5,6 +5,7 @@
 //! report.
 
 mod fact;
+mod scaler;
 mod workload;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::{
     fact::Fact,
+    scaler::{ClaimFacts, HpaFacts, PauseKey, PauseKind, Scaler, ScalerFacts},
     workload::{ContainerState, HeldBy, WorkloadFacts},
 };
 use crate::{judge::PodFacts, selection::GithubReleases};
@@ -40,6 +42,14 @@ pub struct Observed {
     pub images: BTreeMap<String, Fact<ImageAnswer>>,
     /// The workload's pods; needed only while a rollout is under way.
     pub pods: Fact<Vec<PodFacts>>,
+    /// The target's ScaledObject and its HPA, read afresh; absent where no pass has asked for it
+    /// ([`Look::Scaler`](crate::plan::Look::Scaler)).
+    #[serde(default)]
+    pub scaler: Option<Fact<Scaler>>,
+    /// Pauses of ScaledObjects of the namespace that are claimed for this target, by whatever
+    /// operator, as the watch shows them.
+    #[serde(default)]
+    pub claims: Vec<ClaimFacts>,
     /// What other objects say about this one.
     pub surroundings: Fact<Surroundings>,
     /// The answer to the last apply of this operator process, if it was refused. Lost with the
@@ -125,6 +135,8 @@ pub enum ImageAnswer {
 pub struct Surroundings {
     /// The older workload that has this targetName, `Kind/name`.
     pub duplicate_of: Option<String>,
+    /// The older workload whose target has this ScaledObject, `Kind/name`.
+    pub scaled_object_of: Option<String>,
     /// Leases of other operators that are held now, `NAMESPACE/NAME`.
     pub held_leases: Vec<String>,
     /// How many rollouts of other targets are under way.
