@@ -56,6 +56,10 @@ pub struct Observed {
     /// process; then the apply is tried again.
     #[serde(default)]
     pub refused: Option<Refused>,
+    /// The answer to the last write of a pause of this operator process, if it was refused, or changed
+    /// nothing of what it was to change. Lost with the process; then the write is tried again.
+    #[serde(default)]
+    pub pause_refused: Option<PauseRefused>,
     /// What is done without a right that is missing.
     #[serde(default)]
     pub handicaps: Handicaps,
@@ -188,6 +192,24 @@ pub struct Refused {
     pub times: u32,
     /// The workload's generation then; the answer is worth nothing for another one.
     pub generation: i64,
+    /// When.
+    pub at: Timestamp,
+    /// Why.
+    pub cause: Refusal,
+}
+
+/// A write of a pause that was refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PauseRefused {
+    /// The ScaledObject.
+    pub scaled_object: String,
+    /// Whether a pause was to be dropped or removed, rather than claimed.
+    #[serde(default)]
+    pub is_drop: bool,
+    /// How often in a row it was refused, from 1.
+    #[serde(default)]
+    pub times: u32,
     /// When.
     pub at: Timestamp,
     /// Why.

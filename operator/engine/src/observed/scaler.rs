@@ -83,6 +83,27 @@ pub enum PauseKind {
     Replicas,
 }
 
+impl PauseKind {
+    /// The annotation's key.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Paused => "autoscaling.keda.sh/paused",
+            Self::ScaleIn => "autoscaling.keda.sh/paused-scale-in",
+            Self::ScaleOut => "autoscaling.keda.sh/paused-scale-out",
+            Self::Replicas => "autoscaling.keda.sh/paused-replicas",
+        }
+    }
+
+    /// The annotation by which a mode pauses; none for [`PauseMode::None`].
+    pub fn of(mode: PauseMode) -> Option<Self> {
+        match mode {
+            PauseMode::ScaleIn => Some(Self::ScaleIn),
+            PauseMode::Full => Some(Self::Paused),
+            PauseMode::None => None,
+        }
+    }
+}
+
 /// An HPA.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

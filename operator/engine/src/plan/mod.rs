@@ -18,6 +18,7 @@ mod forward;
 mod late;
 mod make;
 mod others;
+mod pause;
 mod pods;
 mod record;
 mod registry;
@@ -37,10 +38,12 @@ use belay_api::{
 use jiff::{Timestamp, Unit};
 use serde::{Deserialize, Serialize};
 
-pub use self::foresee::{Foreseen, foresee_rollback};
+pub use self::{
+    foresee::{Foreseen, foresee_rollback},
+    pause::end_unfollowed_claim,
+    unfollowed::end_unfollowed,
+};
 use crate::{annotations::ContainerName, observed::Observed, pause::Claim, settings::Settings};
-
-pub use self::unfollowed::end_unfollowed;
 
 /// What is to be done in this pass.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -76,6 +76,8 @@ pub(super) struct Draft {
     pub(super) others_rollout: Option<String>,
     /// Whether something is waited for that pods show.
     pub(super) awaits_pods: bool,
+    /// Whether images are about to be applied: a claim for them is live.
+    pub(super) keeps_pause: bool,
 }
 
 impl Draft {
