@@ -104,6 +104,14 @@ impl Handle {
             forge: ForgeSample::of(&operator.poller, operator.clock.now()),
             ..Sample::default()
         };
+        let now = operator.clock.now();
+        for held in operator.stores.claims() {
+            let claim = held.claim.as_ref();
+            let is_ours = claim.is_some_and(|one| one.instance == operator.settings.instance);
+            sample.pauses += u64::from(is_ours);
+            let is_over = held.expires.is_some_and(|expires| expires <= now);
+            sample.pauses_overdue += u64::from(is_over);
+        }
         for reason in operator.stores.stalled() {
             if let Ok(reason) = reason.parse::<StalledReason>() {
                 *sample.stalled.entry(reason).or_default() += 1;

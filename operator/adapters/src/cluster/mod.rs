@@ -4,6 +4,7 @@
 //! * [`client()`] makes the one client; [`ServerClock`] tells the server's time.
 //! * [`Writer`] carries out one [`Step`](belay_engine::plan::Step) and writes the ReleaseTarget. Its
 //!   [`WriteError`] says by its [`Class`] what may follow.
+//! * [`Scalers`] reads a ScaledObject and its HPA, [`PauseKeys`] tells whose pause it has.
 //! * [`PodWatch`] watches the pods of one workload while that is needed.
 //! * [`keyring`] reads pull secrets, [`check_crds`] the version of the CRDs.
 //! * [`Marker`] marks this operator's instance by a Lease, [`Sightings`] looks at those of others.
@@ -19,6 +20,7 @@ mod events;
 mod fake;
 mod lease;
 mod pods;
+mod scaler;
 mod schema;
 mod secrets;
 mod send;
@@ -31,6 +33,7 @@ pub use self::{
     events::Events,
     lease::{Marker, MarkerTerms, Sighting, Sightings},
     pods::{NoSelector, PodWatch, PodsOf},
+    scaler::{PauseKeys, ScaledObject, Scalers},
     schema::{SchemaProblem, check_crds},
     secrets::{SecretsError, keyring},
     write::{Done, Place, Writer, WriterSettings},

@@ -75,6 +75,30 @@ pub(super) fn manager(text: &str) -> Value<String> {
     Ok(text.to_owned())
 }
 
+/// The whole key of an annotation that is neither KEDA's nor Kubernetes' own.
+pub(super) fn annotation_key(text: &str) -> Value<String> {
+    let rule = || InvalidValue::new("expected the whole key of an annotation: PREFIX/NAME");
+    let (prefix, name) = text.split_once('/').ok_or_else(rule)?;
+    let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let is_edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+    let is_name = name.len() <= 63
+        && name.chars().all(is_word)
+        && is_edge(name.chars().next())
+        && is_edge(name.chars().next_back());
+    if !is_name || !is_dns1123_subdomain(prefix) {
+        return Err(rule());
+    }
+    let is_anothers = ["keda.sh", "kubernetes.io", "k8s.io"]
+        .iter()
+        .any(|domain| prefix == *domain || prefix.ends_with(&format!(".{domain}")));
+    if is_anothers {
+        let why = "this is no operator's mark: an annotation of KEDA's or Kubernetes' own stands on \
+                   objects that nobody's operator has paused";
+        return Err(InvalidValue::new(why));
+    }
+    Ok(text.to_owned())
+}
+
 pub(super) fn api(text: &str) -> Value<Url> {
     let url: Url = text
         .parse()
