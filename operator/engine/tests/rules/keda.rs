@@ -4,8 +4,7 @@
 use belay_api::annotations::{PauseMode, TargetAnnotation};
 use belay_engine::{
     observed::{
-        ClaimFacts, Fact, HpaFacts, PauseKey, PauseKind, PauseRefused, Refusal, Scaler,
-        ScalerFacts,
+        ClaimFacts, Fact, HpaFacts, PauseKey, PauseKind, PauseRefused, Refusal, Scaler, ScalerFacts,
     },
     pause::Claim,
     plan::{PauseIntent, Precondition, Step},
@@ -90,7 +89,14 @@ impl Case {
     }
 
     /// A claim stands on the first ScaledObject.
-    pub(crate) fn claimed(&mut self, by: &str, target: &str, release: &str, since: i64, expires: i64) {
+    pub(crate) fn claimed(
+        &mut self,
+        by: &str,
+        target: &str,
+        release: &str,
+        since: i64,
+        expires: i64,
+    ) {
         let claim = Claim {
             instance: by.to_owned(),
             target: target.to_owned(),

@@ -127,7 +127,7 @@ impl<'a> Pass<'a> {
     ) -> Stand {
         let ours = self.our_claim();
         let claim = ours.and_then(|facts| facts.claim.as_ref());
-        let until = self.proof_until(claim.map_or_else(|| self.wanted_since(), |one| one.since));
+        let until = claim.map_or_else(|| self.wait_until(), |claim| self.proof_until(claim.since));
         let facts = match self.claimable(wanted, reading) {
             Ok(facts) => facts,
             Err(Obstacle::Paused) => return Stand::Frozen,
@@ -259,13 +259,22 @@ impl<'a> Pass<'a> {
         facts.has_our_pause() && facts.claim.as_ref().filter(is_others).is_some()
     }
 
-    /// Since when the present move is wanted, by our own status.
-    fn wanted_since(&self) -> Timestamp {
-        let image = self.draft.wanted.as_ref().map(|(image, _)| image.clone());
-        let image = image.map(|image| text::clipped(image, limits::IMAGE));
-        let wanted = self.record.and_then(|record| record.status.wanted.as_ref());
-        let same = wanted.filter(|wanted| wanted.image == image);
-        same.and_then(|wanted| wanted.since.as_ref()).map_or(self.now, |since| since.0)
+    /// Until when it is waited to learn more where nothing is claimed yet: by our own status, which
+    /// began to wait with the first pass that knew nothing.
+    fn wait_until(&self) -> Timestamp {
+        let release = self.draft.wanted.as_ref().and_then(|(_, release)| release.as_deref());
+        let Some(record) = self.record.filter(|_| self.has_wanted(release)) else {
+            return self.proof_until(self.now);
+        };
+        let could_not = Some(ProgressingReason::CouldNotFreeze);
+        if self.has_said_unpaused(release) || self.said_progressing() == could_not {
+            return self.now;
+        }
+        let waiting = record.status.waiting.as_ref();
+        let waiting = waiting.filter(|one| one.reason.known() == Some(WaitReason::PauseProof));
+        waiting
+            .and_then(|waiting| waiting.until.as_ref())
+            .map_or_else(|| self.proof_until(self.now), |until| until.0)
     }
 
     /// A pause that was asked for in writing is waited for, unless a Rollback needs to go on; else it

@@ -2,9 +2,9 @@
 
 use belay_api::{
     annotations::{Mode, OnFailure},
-    conditions::find,
+    conditions::{TargetCondition, find},
     gates::Verdict,
-    reasons::{ActiveReason, Note},
+    reasons::{ActiveReason, Note, ProgressingReason},
     rollback::Driver,
     values::parse,
 };
@@ -214,8 +214,8 @@ impl<'a> Pass<'a> {
             Ok(facts) => facts,
             Err(obstacle) => {
                 self.draft.wake(time::plus(reading.read(), AGAIN));
-                if let Obstacle::Refused(cause) = obstacle {
-                    self.yields(&cause);
+                if let Obstacle::Refused(cause) | Obstacle::Cannot(cause) = obstacle {
+                    self.goes_on(&cause);
                 }
                 return Flow::Continue(());
             }
@@ -252,12 +252,15 @@ impl<'a> Pass<'a> {
         let last = self.scaler_since(time::plus(self.now, -AGAIN));
         match last.filter(|reading| self.claimable(wanted, reading).is_err()) {
             Some(reading) => self.draft.wake(time::plus(reading.read(), AGAIN)),
-            None => self.draft.look.push(Look::Scaler),
+            None => {
+                self.draft.look.push(Look::Scaler);
+                self.draft.keeps_status_of_pause = true;
+            }
         }
     }
 
-    /// Somebody else says that nothing is to be paused, and is not fought.
-    fn yields(&mut self, cause: &str) {
+    /// Nothing can be paused any more, or somebody else says that nothing is to be, and is not fought.
+    fn goes_on(&mut self, cause: &str) {
         if !self.has_note(Note::RolledUnpaused) {
             self.draft.tell(true, belay_api::NamedValue::as_str(Note::RolledUnpaused), cause);
         }
@@ -278,9 +281,20 @@ impl<'a> Pass<'a> {
 
     /// Whether the record says that the move to this Release goes on without a pause.
     pub(super) fn has_said_unpaused(&self, release: Option<&str>) -> bool {
+        self.has_wanted(release) && self.has_note(Note::RolledUnpaused)
+    }
+
+    /// Whether the record is about the move to this Release.
+    pub(super) fn has_wanted(&self, release: Option<&str>) -> bool {
         let wanted = self.record.and_then(|record| record.status.wanted.as_ref());
-        let said_of = wanted.and_then(|wanted| wanted.release.as_deref());
-        release.is_some() && said_of == release && self.has_note(Note::RolledUnpaused)
+        release.is_some() && wanted.and_then(|wanted| wanted.release.as_deref()) == release
+    }
+
+    /// What the record says that is done.
+    pub(super) fn said_progressing(&self) -> Option<ProgressingReason> {
+        let conditions = self.record.map(|record| record.status.conditions.as_slice());
+        let kind = belay_api::NamedValue::as_str(TargetCondition::Progressing);
+        parse(&find(conditions?, kind)?.reason).ok()
     }
 
     /// Whether the record has a note.

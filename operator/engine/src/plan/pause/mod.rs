@@ -213,6 +213,9 @@ impl<'a> Pass<'a> {
             Some(facts.scaled_object.as_str()) == self.wants.scaled_object.as_deref()
         };
         let ours: Vec<&ClaimFacts> = ours.collect();
+        if ours.is_empty() && self.draft.keeps_status_of_pause {
+            return self.record?.status.pause.clone();
+        }
         let facts = ours.iter().copied().find(is_wanted).or_else(|| ours.first().copied())?;
         Some(PauseStatus {
             scaled_object: facts.scaled_object.clone(),

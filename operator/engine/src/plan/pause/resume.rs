@@ -2,10 +2,8 @@
 
 use belay_api::{
     Duration, NamedValue,
-    conditions::{TargetCondition, find},
     gates::WaitReason,
     reasons::{Note, ProgressingReason},
-    values::parse,
 };
 use jiff::Timestamp;
 
@@ -55,11 +53,7 @@ impl Pass<'_> {
             return false;
         }
         let Some(record) = self.record else { return false };
-        let progressing =
-            find(&record.status.conditions, NamedValue::as_str(TargetCondition::Progressing));
-        let is_resuming = progressing
-            .and_then(|condition| parse::<ProgressingReason>(&condition.reason).ok())
-            == Some(ProgressingReason::Resuming);
+        let is_resuming = self.said_progressing() == Some(ProgressingReason::Resuming);
         self.our_claim().is_some()
             || record.status.pause.is_some()
             || is_resuming
