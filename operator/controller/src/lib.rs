@@ -20,6 +20,7 @@ mod pass;
 mod pauses;
 pub mod program;
 mod queue;
+mod release_pauses;
 pub mod replay;
 mod report;
 pub mod run;

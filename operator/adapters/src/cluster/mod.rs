@@ -8,6 +8,7 @@
 //! * [`PodWatch`] watches the pods of one workload while that is needed.
 //! * [`keyring`] reads pull secrets, [`check_crds`] the version of the CRDs.
 //! * [`Marker`] marks this operator's instance by a Lease, [`Sightings`] looks at those of others.
+//! * [`Stopper`] stops another operator.
 //! * [`Events`] tells users what was done.
 //!
 //! Nothing is decided here: no call is repeated, none is left out because of what an object holds.
@@ -24,6 +25,7 @@ mod scaler;
 mod schema;
 mod secrets;
 mod send;
+mod stop;
 mod write;
 
 pub use self::{
@@ -33,8 +35,9 @@ pub use self::{
     events::Events,
     lease::{Marker, MarkerTerms, Sighting, Sightings},
     pods::{NoSelector, PodWatch, PodsOf},
-    scaler::{PauseKeys, ScaledObject, Scalers},
+    scaler::{Found, PauseKeys, ScaledObject, Scalers},
     schema::{SchemaProblem, check_crds},
     secrets::{SecretsError, keyring},
+    stop::Stopper,
     write::{Done, Place, Writer, WriterSettings},
 };

@@ -32,6 +32,12 @@ pub(super) fn namespace(text: &str) -> Value<String> {
     Err(InvalidValue::new(rule))
 }
 
+pub(super) fn namespaced_name(text: &str) -> Value<(String, String)> {
+    let (of, name) =
+        text.split_once('/').ok_or_else(|| InvalidValue::new("expected NAMESPACE/NAME"))?;
+    Ok((namespace(of)?, object_name(name)?))
+}
+
 pub(super) fn object_name(text: &str) -> Value<String> {
     if is_dns1123_subdomain(text) {
         return Ok(text.to_owned());

@@ -98,6 +98,13 @@ impl PauseKeys {
     /// What our manager owns nothing of is no claim, whatever its annotations say: somebody who
     /// applies what he once read writes them too, and he alone can take them away.
     pub fn claim(&self, metadata: &ObjectMeta) -> Option<ClaimFacts> {
+        let owned = self.owned(metadata);
+        let facts = self.facts(metadata)?;
+        (!owned.is_empty() || !facts.marks.is_empty()).then_some(facts)
+    }
+
+    /// What stands there, whoever owns it.
+    pub(super) fn facts(&self, metadata: &ObjectMeta) -> Option<ClaimFacts> {
         let annotations = metadata.annotations.as_ref()?;
         let marks: Vec<String> =
             self.marks.iter().filter(|mark| annotations.contains_key(*mark)).cloned().collect();
@@ -107,9 +114,6 @@ impl PauseKeys {
             let key = PauseKind::of(*mode).map(PauseKind::key);
             key.is_some_and(|key| is_ours(key) && annotations.contains_key(key))
         });
-        if marks.is_empty() && mode.is_none() && !is_ours(&self.owner) && !is_ours(&self.expires) {
-            return None;
-        }
         Some(ClaimFacts {
             scaled_object: metadata.name.clone().unwrap_or_default(),
             uid: metadata.uid.clone().unwrap_or_default(),
@@ -119,6 +123,26 @@ impl PauseKeys {
             mode,
             marks,
         })
+    }
+
+    /// Whether our manager owns anything of a pause.
+    pub(super) fn owns_any(&self, metadata: &ObjectMeta) -> bool {
+        !self.owned(metadata).is_empty()
+    }
+
+    /// Annotations that are left of a claim where our manager owns nothing: somebody has applied what
+    /// he once read, or the object has lost its entries of managers. Only in the latter case KEDA's
+    /// annotation is known to be nobody's.
+    pub(super) fn left_over(&self, metadata: &ObjectMeta) -> Vec<String> {
+        let Some(annotations) = &metadata.annotations else { return Vec::new() };
+        let mut keys = vec![self.owner.as_str(), self.expires.as_str()];
+        keys.retain(|key| annotations.contains_key(*key));
+        let is_nobodys = metadata.managed_fields.as_ref().is_none_or(Vec::is_empty);
+        if is_nobodys && !keys.is_empty() {
+            let modes = [PauseKind::Paused, PauseKind::ScaleIn].map(PauseKind::key);
+            keys.extend(modes.into_iter().filter(|key| annotations.contains_key(*key)));
+        }
+        keys.into_iter().map(ToOwned::to_owned).collect()
     }
 
     /// The keys of annotations that our manager owns, alone or with others.

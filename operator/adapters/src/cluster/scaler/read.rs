@@ -25,8 +25,8 @@ const MAX_WORD: usize = 253;
 /// Reads ScaledObjects and their HPAs.
 #[derive(Debug, Clone)]
 pub struct Scalers {
-    sender: Sender,
-    keys: PauseKeys,
+    pub(super) sender: Sender,
+    pub(super) keys: PauseKeys,
 }
 
 /// An object whose spec and status may have any form: KEDA's versions differ, and what is not where it

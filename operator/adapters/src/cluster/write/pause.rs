@@ -103,12 +103,26 @@ impl Writer {
         from: &Precondition,
         marks: &[String],
     ) -> Result<Done, WriteError> {
-        let attempt = attempt("remove an earlier operator's pause of", place, name);
         let pauses = KINDS.into_iter().filter(|kind| holds_scale_in(*kind));
-        let mut keys: Vec<&str> = pauses.map(PauseKind::key).collect();
-        keys.extend(marks.iter().map(String::as_str));
-        let gone: Map<String, Value> =
-            keys.into_iter().map(|key| (key.to_owned(), Value::Null)).collect();
+        let mut keys: Vec<String> = pauses.map(|kind| kind.key().to_owned()).collect();
+        keys.extend(marks.iter().cloned());
+        let object = self.remove_annotations(place, name, from, &keys).await?;
+        Ok(Done::Paused(Box::new(object)))
+    }
+
+    /// Removes annotations of a ScaledObject, whoever owns them.
+    ///
+    /// # Errors
+    /// [`WriteError`].
+    pub async fn remove_annotations(
+        &self,
+        place: Place<'_>,
+        name: &str,
+        from: &Precondition,
+        keys: &[String],
+    ) -> Result<ScaledObject, WriteError> {
+        let attempt = attempt("remove annotations of", place, name);
+        let gone: Map<String, Value> = keys.iter().map(|key| (key.clone(), Value::Null)).collect();
         let patch = json!({ "metadata": {
             "uid": from.uid,
             "resourceVersion": from.resource_version,
@@ -117,7 +131,7 @@ impl Writer {
         let field_manager = Some(self.settings.pause.manager.clone());
         let params = PatchParams { field_manager, ..PatchParams::default() };
         let request = path(place).patch(name, &params, &Patch::Merge(&patch));
-        Ok(Done::Paused(Box::new(self.sender.send(&attempt, request).await?)))
+        self.sender.send(&attempt, request).await
     }
 }
 
