@@ -36,6 +36,37 @@ app.kubernetes.io/part-of: belay
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 
+{{/* Name of what exists only while the release is being uninstalled. A Job's name may have 63 characters. */}}
+{{- define "belay.releaseName" -}}
+{{- printf "%s-release-pauses" (include "belay.fullname" . | trunc 48 | trimSuffix "-") -}}
+{{- end -}}
+
+{{- define "belay.releaseAccountName" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- include "belay.releaseName" . -}}
+{{- else -}}
+{{- .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Another component than the operator's: its Deployment must not take the Job's pod for its own. */}}
+{{- define "belay.releaseLabels" -}}
+app.kubernetes.io/name: belay
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: release-pauses
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/part-of: belay
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{/* Of weight `.`: what has a lower one is there before. */}}
+{{- define "belay.releaseHook" -}}
+helm.sh/hook: pre-delete
+helm.sh/hook-weight: {{ . | quote }}
+helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+{{- end -}}
+
 {{- define "belay.image" -}}
 {{- $image := printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) -}}
 {{- if .Values.image.digest -}}

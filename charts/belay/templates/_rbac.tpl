@@ -13,6 +13,13 @@ that somebody deleted.
 - apiGroups: [""]
   resources: [pods]
   verbs: [list, watch]
+# KEDA's ScaledObjects are paused by annotations; the HPAs that it makes of them show that a pause took hold.
+- apiGroups: [keda.sh]
+  resources: [scaledobjects]
+  verbs: [get, list, watch, patch]
+- apiGroups: [autoscaling]
+  resources: [horizontalpodautoscalers]
+  verbs: [get]
 - apiGroups: [belay.dev]
   resources: [releases, rollbacks, releasetargets]
   verbs: [get, list, watch, create, patch, delete]
@@ -33,6 +40,13 @@ that somebody deleted.
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
   verbs: [get]
+{{- end -}}
+
+{{/* What ends the pauses of ScaledObjects when the release is uninstalled. */}}
+{{- define "belay.releaseRules" -}}
+- apiGroups: [keda.sh]
+  resources: [scaledobjects]
+  verbs: [list, patch]
 {{- end -}}
 
 {{/* Pull secrets are read by name, as the kubelet does, and never listed. */}}

@@ -2,16 +2,19 @@
 
 use std::time::Duration;
 
-use belay_adapters::cluster::{Class, Done, Place, WriteError};
+use belay_adapters::cluster::{Class, Done, Place, ScaledObject, WriteError};
 use belay_engine::{
-    observed::{Refusal, Refused},
-    plan::{Intent, Notice, Step},
+    observed::{PauseRefused, Refusal, Refused},
+    plan::{Intent, Notice, PauseIntent, Precondition, Step},
 };
 
 use crate::{images::words, key::Key, memory::wait_until, operator::Operator};
 
 /// How soon a world that has moved on is looked at again, if no watch says how.
 const AGAIN: Duration = Duration::from_millis(500);
+
+/// The same for what has no workload, of which nothing is remembered from one failure to the next.
+const UNFOLLOWED: Duration = Duration::from_secs(15);
 
 /// What became of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,18 +48,22 @@ impl Operator {
             self.refused(key, intent, Refusal::Denied { message });
             return Acted::Refused;
         }
-        let done = match self.writer.act(place, step).await {
+        let done = self.writer.act(place, step).await;
+        if pause_of(step).is_some() {
+            // What was read before it, or meanwhile, says nothing any more.
+            self.memory.with(key, |of| of.scaling.forget());
+        }
+        let done = match done {
             Ok(done) => done,
             Err(error) => {
-                if let Step::Apply(intent) = step
-                    && let Some(cause) = refusal(&error)
+                if let Some(cause) = refusal(&error)
+                    && self.is_refused(key, place, step, cause)
                 {
                     self.metrics.wrote(kind, error.category());
-                    tracing::warn!(workload = %key, error = words(&error), "apply images");
-                    self.refused(key, intent, cause);
+                    tracing::warn!(workload = %key, error = words(&error), "write");
                     return Acted::Refused;
                 }
-                return self.failed(key, kind, &error);
+                return self.failed(key, kind, &error, least_wait(place));
             }
         };
         self.metrics.wrote(kind, if matches!(done, Done::Refused(_)) { "refused" } else { "ok" });
@@ -86,9 +93,21 @@ impl Operator {
                     self.stores.put(*workload);
                 }
             }
+            Done::Paused(object) => {
+                let why = self.stays_as_it_was(step, &object);
+                self.stores.put(*object);
+                if let Some(message) = why {
+                    let message = message.to_owned();
+                    if !self.is_refused(key, place, step, Refusal::Denied { message }) {
+                        self.bell.ring_in(key, UNFOLLOWED);
+                    }
+                    return Acted::Refused;
+                }
+                self.memory.with(key, |of| of.pause_refused = None);
+            }
             Done::Refused(cause) => {
-                if let Step::Apply(intent) = step {
-                    self.refused(key, intent, cause);
+                if !self.is_refused(key, place, step, cause) {
+                    self.bell.ring_in(key, UNFOLLOWED);
                 }
                 return Acted::Refused;
             }
@@ -117,6 +136,36 @@ impl Operator {
         }
     }
 
+    /// Why a write of a pause would be decided again at once, and without end.
+    fn stays_as_it_was(&self, step: &Step, answer: &ScaledObject) -> Option<&'static str> {
+        let (_, from, is_drop) = pause_of(step)?;
+        if answer.metadata.resource_version.as_ref() == Some(&from.resource_version) {
+            return Some("the write changed nothing");
+        }
+        let left = self.pause.claim(&answer.metadata).filter(|_| is_drop)?;
+        let is_left = match step {
+            Step::RemovePause { .. } => !left.marks.is_empty(),
+            _ => left.mode.is_some() || left.marks.is_empty(),
+        };
+        is_left.then_some("somebody puts back at once what is removed")
+    }
+
+    /// Remembers why a step was refused, if the next decision depends on it.
+    fn is_refused(&self, key: &Key, place: Place<'_>, step: &Step, cause: Refusal) -> bool {
+        if let Step::Apply(intent) = step {
+            self.refused(key, intent, cause);
+            return true;
+        }
+        let pause = pause_of(step).filter(|_| place.workload.is_some());
+        let Some((scaled_object, _, is_drop)) = pause else { return false };
+        let scaled_object = scaled_object.to_owned();
+        let refused =
+            PauseRefused { scaled_object, is_drop, times: 0, at: self.clock.now(), cause };
+        self.memory.of(key, |of| of.refuse_pause(refused));
+        self.bell.ring(key);
+        true
+    }
+
     /// Remembers why an apply was refused, for the next decision.
     fn refused(&self, key: &Key, intent: &Intent, cause: Refusal) {
         let refused = Refused {
@@ -131,8 +180,15 @@ impl Operator {
         self.bell.ring(key);
     }
 
-    /// Decides by the class of an error alone when to look again.
-    pub(crate) fn failed(&self, key: &Key, kind: &'static str, error: &WriteError) -> Acted {
+    /// Decides by the class of an error alone when to look again; not before `least` where nothing
+    /// says that the world has moved.
+    pub(crate) fn failed(
+        &self,
+        key: &Key,
+        kind: &'static str,
+        error: &WriteError,
+        least: Duration,
+    ) -> Acted {
         self.metrics.wrote(kind, error.category());
         let wait = match error.class() {
             Class::Conflict => AGAIN,
@@ -143,7 +199,7 @@ impl Operator {
             }
             Class::Transient | Class::Denied | Class::Invalid | Class::Bug => {
                 tracing::warn!(workload = %key, error = words(error), "write");
-                self.memory.of(key, crate::memory::OfWorkload::failed)
+                self.memory.of(key, crate::memory::OfWorkload::failed).max(least)
             }
         };
         self.bell.ring_in(key, wait);
@@ -162,12 +218,30 @@ fn refusal(error: &WriteError) -> Option<Refusal> {
     }
 }
 
+fn least_wait(place: Place<'_>) -> Duration {
+    if place.workload.is_some() { Duration::ZERO } else { UNFOLLOWED }
+}
+
+/// The ScaledObject of a step, what it was decided from, and whether a pause ends by it.
+fn pause_of(step: &Step) -> Option<(&str, &Precondition, bool)> {
+    match step {
+        Step::ClaimPause(intent) => Some((&intent.scaled_object, &intent.from, false)),
+        Step::DropPause { scaled_object, from } | Step::RemovePause { scaled_object, from, .. } => {
+            Some((scaled_object, from, true))
+        }
+        _ => None,
+    }
+}
+
 fn kind(step: &Step) -> &'static str {
     match step {
         Step::CreateRelease(_) => "create-release",
         Step::ReleaseStatus { .. } => "release-status",
         Step::BlockRelease { .. } => "block-release",
         Step::Apply(_) => "apply",
+        Step::ClaimPause(_) => "claim-pause",
+        Step::DropPause { .. } => "drop-pause",
+        Step::RemovePause { .. } => "remove-pause",
         Step::CreateRollback(_) => "create-rollback",
         Step::RollbackStatus { .. } => "rollback-status",
         Step::DeleteRelease { .. } => "delete-release",
@@ -187,6 +261,9 @@ fn what(step: &Step) -> &str {
         | Step::DeleteRelease { name, .. }
         | Step::DeleteRollback { name, .. } => name,
         Step::Apply(intent) => &intent.release,
+        Step::ClaimPause(PauseIntent { scaled_object, .. })
+        | Step::DropPause { scaled_object, .. }
+        | Step::RemovePause { scaled_object, .. } => scaled_object,
         Step::DeleteTarget { uid } => uid,
     }
 }

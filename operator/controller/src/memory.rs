@@ -15,7 +15,7 @@ use belay_adapters::{
 use belay_api::target::TargetStatus;
 use belay_engine::{
     Timestamp,
-    observed::{Fact, ImageAnswer, Refused},
+    observed::{Fact, ImageAnswer, PauseRefused, Refused, Scaler},
     plan::Notice,
 };
 use jiff::SignedDuration;
@@ -48,10 +48,14 @@ pub(crate) struct OfWorkload {
     pub(crate) followed: Option<Followed>,
     /// The answer to the last apply, if it was refused.
     pub(crate) refused: Option<Refused>,
+    /// The answer to the last write of a pause, if it was refused.
+    pub(crate) pause_refused: Option<PauseRefused>,
     /// The registry's answers, by image.
     pub(crate) images: BTreeMap<String, Fact<ImageAnswer>>,
     /// Images that the registry is being asked for.
     pub(crate) asking: HashSet<String>,
+    /// What was read of its ScaledObject.
+    pub(crate) scaling: Scaling,
     /// The pull secrets and the ServiceAccount that registries are asked with.
     asked_with: Option<(Vec<String>, String)>,
     /// The watch of its pods, while it is open, and of which pods it is.
@@ -64,6 +68,17 @@ pub(crate) struct OfWorkload {
     failures: u32,
     /// The last status that the API server did not keep as it was sent.
     unkept: Option<TargetStatus>,
+}
+
+/// What is known of a target's ScaledObject.
+#[derive(Debug, Default)]
+pub(crate) struct Scaling {
+    /// The ScaledObject, and what was read of it.
+    pub(crate) known: Option<(String, Fact<Scaler>)>,
+    /// The one that is being read, until it is another than it was, and by which look.
+    pub(crate) looking: Option<(String, u64)>,
+    /// Looks that have begun.
+    pub(crate) looks: u64,
 }
 
 impl Memory {
@@ -79,6 +94,11 @@ impl Memory {
     /// Works on it, unless nothing is remembered.
     pub(crate) fn peek<T>(&self, key: &Key, work: impl FnOnce(&OfWorkload) -> T) -> Option<T> {
         self.all().workloads.get(key).map(work)
+    }
+
+    /// The same, to change it.
+    pub(crate) fn with<T>(&self, key: &Key, work: impl FnOnce(&mut OfWorkload) -> T) -> Option<T> {
+        self.all().workloads.get_mut(key).map(work)
     }
 
     /// Forgets a workload that is not followed any more.
@@ -177,6 +197,15 @@ impl OfWorkload {
             .filter(|old| old.release == new.release && old.attempt == new.attempt)
             .map_or(0, |old| old.times);
         self.refused = Some(Refused { times: times.saturating_add(1), ..new });
+    }
+
+    /// Keeps a write of a pause that was refused, counting those in a row.
+    pub(crate) fn refuse_pause(&mut self, new: PauseRefused) {
+        let is_same = |old: &&PauseRefused| {
+            old.scaled_object == new.scaled_object && old.is_drop == new.is_drop
+        };
+        let times = self.pause_refused.as_ref().filter(is_same).map_or(0, |old| old.times);
+        self.pause_refused = Some(PauseRefused { times: times.saturating_add(1), ..new });
     }
 
     /// Which notices of a pass are new.

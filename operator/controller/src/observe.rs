@@ -152,8 +152,14 @@ impl Operator {
                 .flatten(),
             no_platforms: !self.images.config.check_platforms,
         };
-        let (images, refused) =
-            self.memory.peek(key, |of| (of.images.clone(), of.refused.clone())).unwrap_or_default();
+        let scaler = seen.workload.as_ref().and_then(|one| one.scaled_object.as_ref());
+        let scaler = scaler.and_then(|name| {
+            self.memory.peek(key, |of| of.scaling.reading(name).cloned()).flatten()
+        });
+        let (images, refused, pause_refused) = self
+            .memory
+            .peek(key, |of| (of.images.clone(), of.refused.clone(), of.pause_refused.clone()))
+            .unwrap_or_default();
         Observed {
             namespace: key.namespace().to_owned(),
             forge: self.forge_fact(key, seen),
@@ -163,8 +169,11 @@ impl Operator {
             rollbacks: Fact::known(rollbacks, now),
             images,
             pods: pods.flatten().unwrap_or_else(not_watched),
+            scaler,
+            claims: seen.claims.iter().map(|claim| (**claim).clone()).collect(),
             surroundings: Fact::known(self.surroundings(seen, ahead), now),
             refused,
+            pause_refused,
             handicaps,
         }
     }
@@ -176,6 +185,7 @@ impl Operator {
         rolling.extend(self.memory.starting().into_iter().filter(is_elsewhere));
         Surroundings {
             duplicate_of: seen.duplicate_of.clone(),
+            scaled_object_of: seen.scaled_object_of.clone(),
             held_leases: ahead.held_leases.clone(),
             rollouts_elsewhere: u32::try_from(rolling.len()).unwrap_or(u32::MAX),
             failed_elsewhere: seen.failed_elsewhere.clone(),

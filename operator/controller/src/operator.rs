@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use belay_adapters::{
-    cluster::{Events, ServerClock, Sightings, Writer},
+    cluster::{Events, PauseKeys, Scalers, ServerClock, Sightings, Writer},
     forge::Poller,
 };
 use belay_engine::settings::Settings;
@@ -24,6 +24,8 @@ pub(crate) struct Operator {
     pub(crate) poller: Arc<Poller>,
     pub(crate) images: Images,
     pub(crate) writer: Writer,
+    pub(crate) scalers: Scalers,
+    pub(crate) pause: PauseKeys,
     pub(crate) events: Events,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) allow: Allow,
@@ -32,6 +34,7 @@ pub(crate) struct Operator {
     /// Held from the facts to the decision, so that two targets never take the same place among the
     /// rollouts that may be under way.
     pub(crate) deciding: Mutex<()>,
-    /// Work beside passes that ends with the operator: questions to registries.
+    /// Work beside passes that ends with the operator: questions to registries, and looks at
+    /// ScaledObjects.
     pub(crate) beside: Mutex<tokio::task::JoinSet<()>>,
 }

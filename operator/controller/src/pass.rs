@@ -10,7 +10,10 @@ use belay_adapters::{
     forge::Followed,
 };
 use belay_api::{
-    NamedValue as _, ReleaseTarget, gates::Gate, reasons::StalledReason, target::TargetStatus,
+    NamedValue as _, ReleaseTarget,
+    gates::Gate,
+    reasons::{ProgressingReason, StalledReason},
+    target::TargetStatus,
 };
 use belay_engine::{
     observed::{Fact, Observed, WorkloadFacts},
@@ -82,8 +85,11 @@ impl Operator {
             self.bell.ring_in(key, NEXT_SIGHTING);
         }
         self.watch_pods(key, &seen, plan.pods);
-        for Look::Image(image) in &plan.look {
-            self.ask_for(key, &seen, image);
+        for look in &plan.look {
+            match look {
+                Look::Image(image) => self.ask_for(key, &seen, image),
+                Look::Scaler => self.look_at_scaler(key, &seen),
+            }
         }
         if let Some(wake) = plan.wake {
             let wait = wait_until(self.clock.now(), wake).max(LEAST_NAP);
@@ -132,6 +138,8 @@ impl Operator {
         let observed = Observed {
             workload: Fact::known(Some(facts), now),
             target: Fact::known(Some(record_of(former)), now),
+            // These are claimed for the target that it has now.
+            claims: Vec::new(),
             ..self.observe(key, &seen, &Ahead::default())
         };
         let Some(step) = plan(&observed, &self.settings, now).step else { return NOTHING };
@@ -148,9 +156,13 @@ impl Operator {
         let plan = plan(&observed, &self.settings, self.clock.now());
         // From the first step of a move to the pass that has none, its rollout counts.
         let is_moving = match &plan.step {
-            Some(Step::CreateRelease(_) | Step::Apply(_)) => true,
+            Some(Step::CreateRelease(_) | Step::ClaimPause(_) | Step::Apply(_)) => true,
             Some(_) => self.memory.is_starting(key),
-            None => false,
+            // It waits for its pause to take hold.
+            None => {
+                plan.look.contains(&Look::Scaler)
+                    && is_pausing(&plan, || self.memory.is_starting(key))
+            }
         };
         self.memory.set_starting(key, seen.id.as_ref().filter(|_| is_moving));
         self.memory.set_waiting(key, plan.status.as_deref().is_some_and(waits_for_others));
@@ -283,7 +295,7 @@ impl Operator {
                 self.tell(key, place.workload, notices).await;
                 "reported"
             }
-            Err(error) => self.failed(key, "target", &error).as_str(),
+            Err(error) => self.failed(key, "target", &error, Duration::ZERO).as_str(),
         }
     }
 
@@ -317,6 +329,14 @@ fn asked_before(workload: &Workload, seen: &Seen) -> Vec<String> {
     let images = images.flat_map(|status| &status.images);
     let images = images.filter(|image| image.stored.as_ref().is_some_and(is_live));
     images.map(|image| image.asked.clone()).collect()
+}
+
+/// Whether a move waits until its pause is proven. One that waits because it cannot be takes no place
+/// from others; `unless_told` decides where the status is not written.
+fn is_pausing(plan: &Plan, unless_told: impl FnOnce() -> bool) -> bool {
+    let Some(status) = &plan.status else { return unless_told() };
+    let progressing = belay_api::conditions::find(&status.conditions, "Progressing");
+    progressing.is_some_and(|one| one.reason == ProgressingReason::Pausing.as_str())
 }
 
 /// Whether a candidate waits for what other targets do.

@@ -12,7 +12,7 @@ use tokio::runtime::{Builder, Runtime};
 use tracing_subscriber::EnvFilter;
 
 use crate::{
-    cli::{Cli, Command, Explain, LogArguments, LogFormat, Output, Replay, Run},
+    cli::{Cli, Command, Explain, LogArguments, LogFormat, Output, ReleasePauses, Replay, Run},
     config::Config,
     explain::explain,
     replay::{Agreement, replay},
@@ -41,6 +41,7 @@ pub fn main() -> ExitCode {
             Err(error) => return usage(&Cli::usage_error("run", error)),
         },
         Command::Explain(arguments) => explained(&arguments),
+        Command::ReleasePauses(arguments) => released(&arguments),
         Command::Replay(arguments) => return replayed(&arguments),
     };
     match done {
@@ -77,6 +78,19 @@ fn explained(arguments: &Explain) -> Result<()> {
         Output::Json => serde_json::to_string_pretty(&explanation)? + "\n",
     };
     print(&text)
+}
+
+fn released(arguments: &ReleasePauses) -> Result<()> {
+    log(&arguments.log);
+    tls();
+    runtime(1)?.block_on(async {
+        let stop = signal()?;
+        let mut out = io::stdout();
+        tokio::select! {
+            released = start::release_pauses(arguments, &mut out) => released,
+            () = stop => anyhow::bail!("stopped before all pauses were ended; run it again"),
+        }
+    })
 }
 
 fn replayed(arguments: &Replay) -> ExitCode {

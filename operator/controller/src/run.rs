@@ -8,7 +8,8 @@ use std::{
 
 use belay_adapters::{
     cluster::{
-        Events, Marker, MarkerTerms, ServerClock, Sightings, Writer, WriterSettings, check_crds,
+        Events, Marker, MarkerTerms, PauseKeys, ScaledObject, Scalers, ServerClock, Sightings,
+        Writer, WriterSettings, check_crds,
     },
     forge::{Forge, Poller, PollerSettings},
     registry::Registry,
@@ -29,6 +30,7 @@ use crate::{
     metrics::Metrics,
     observe::{Ahead, Namespaces},
     operator::Operator,
+    pauses,
     queue::{self, bell},
     replay::DebugFile,
     stores::{Kept, Stores},
@@ -173,6 +175,7 @@ pub async fn operate(
         WriterSettings {
             prefix: settings.prefix.clone(),
             field_manager: settings.field_manager.clone(),
+            pause: PauseKeys::of(&settings),
             ..WriterSettings::default()
         },
     );
@@ -186,6 +189,8 @@ pub async fn operate(
     let operator = Arc::new(Operator {
         events: Events::new(client.clone(), &settings.field_manager, &settings.instance),
         sightings: Sightings::new(client.clone()),
+        scalers: Scalers::new(client.clone(), clock.clock(), PauseKeys::of(&settings)),
+        pause: PauseKeys::of(&settings),
         settings,
         clock,
         memory: Memory::default(),
@@ -201,14 +206,15 @@ pub async fn operate(
         stores: stores.clone(),
         client: client.clone(),
     });
-    let waiting = Arc::downgrade(&operator);
+    let (waiting, ringing) = (Arc::downgrade(&operator), bell.clone());
     stores.when_freed(move || {
         for key in waiting.upgrade().iter().flat_map(|operator| operator.memory.waiting()) {
-            bell.ring(&key);
+            ringing.ring(&key);
         }
     });
     *handle.0.operator.lock().unwrap_or_else(PoisonError::into_inner) = Some(operator.clone());
-    let mut watches = Watches::new(client, options.only, stores);
+    let mut watches = Watches::new(client, options.only, stores.clone());
+    watches.follow_scaled_objects();
     watches.follow::<Release>();
     watches.follow::<Rollback>();
     watches.follow::<ReleaseTarget>();
@@ -217,6 +223,7 @@ pub async fn operate(
         watches.follow_all::<Node>();
     }
     let Watches { mut tasks, listed, .. } = watches;
+    tasks.spawn(pauses::sweep(stores, bell));
     tasks.spawn(async move { poller.run(std::future::pending()).await });
     handle.unready(Some("reading the cluster".to_owned()));
     tokio::select! {
@@ -245,7 +252,8 @@ pub async fn operate(
 
 fn stores(settings: &Settings, bell: &queue::Bell) -> Arc<Stores> {
     let bell = bell.clone();
-    Arc::new(Stores::new(settings.prefix.clone(), Box::new(move |key| bell.ring(key))))
+    let change = Box::new(move |key: &Key| bell.ring(key));
+    Arc::new(Stores::new(settings.prefix.clone(), PauseKeys::of(settings), change))
 }
 
 /// Nothing is written while the CRDs in the cluster are older than this operator.
@@ -295,6 +303,17 @@ impl Watches {
             None => Api::all(self.client.clone()),
         };
         self.start(api);
+    }
+
+    /// Follows ScaledObjects, if the cluster has them.
+    fn follow_scaled_objects(&mut self) {
+        let api: Api<ScaledObject> = match &self.only {
+            Some(namespace) => Api::namespaced(self.client.clone(), namespace),
+            None => Api::all(self.client.clone()),
+        };
+        let (sender, receiver) = watch::channel(false);
+        self.listed.push(receiver);
+        self.tasks.spawn(pauses::follow(api, self.stores.clone(), sender));
     }
 
     /// Follows a kind that has no namespaces.

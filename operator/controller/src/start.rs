@@ -1,19 +1,22 @@
 //! The operator as a program: made of its configuration, with health, metrics and debug pages.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{io::Write, net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use belay_adapters::{
-    cluster::{self, ServerClock},
+    cluster::{self, PauseKeys, ServerClock, WriterSettings},
     forge::{Forge, PollerSettings},
 };
 use belay_api::reasons::StalledReason;
+use belay_engine::settings::Settings;
 use tokio::{net::TcpListener, sync::watch};
 
 use crate::{
     admin::{Bounds, serve_admin, serve_health},
+    cli::ReleasePauses,
     config::Config,
     metrics::{ForgeSample, Metrics, Sample},
+    release_pauses::{self, Task},
     run::{Handle, Options, Parts, operate},
 };
 
@@ -57,6 +60,41 @@ pub async fn run(config: Config, stop: impl Future<Output = ()>) -> anyhow::Resu
     outcome
 }
 
+/// Ends every pause that an operator has claimed; see [`crate::release_pauses`].
+///
+/// # Errors
+/// What could not be set up, or which pauses are left.
+pub(crate) async fn release_pauses(
+    arguments: &ReleasePauses,
+    out: &mut (dyn Write + Send),
+) -> anyhow::Result<()> {
+    let settings = Settings {
+        prefix: arguments.annotation_prefix.clone(),
+        pause_marks: arguments.migrate_pause_mark.clone(),
+        ..Settings::default()
+    };
+    let task = Task {
+        namespace: arguments.namespace.clone(),
+        writer: WriterSettings {
+            prefix: settings.prefix.clone(),
+            pause: PauseKeys::of(&settings),
+            ..WriterSettings::default()
+        },
+        stop: arguments.stop.clone(),
+        timeout: arguments.timeout.into(),
+    };
+    let clock = ServerClock::new();
+    let client = connect(&clock).await?;
+    release_pauses::release_pauses(client, clock, &task, out).await
+}
+
+async fn connect(clock: &ServerClock) -> anyhow::Result<kube::Client> {
+    let access = kube::Config::infer().await.context(
+        "find the API server: neither KUBECONFIG nor a ServiceAccount's token in this pod",
+    )?;
+    cluster::client(&access, clock).context("set up the client of the API server")
+}
+
 async fn bind(option: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
     let bound = TcpListener::bind(address).await;
     bound.with_context(|| format!("listen on {address}; another address is set with {option}"))
@@ -64,10 +102,7 @@ async fn bind(option: &str, address: SocketAddr) -> anyhow::Result<TcpListener> 
 
 async fn parts(config: &Config, metrics: Arc<Metrics>) -> anyhow::Result<Parts> {
     let clock = ServerClock::new();
-    let access = kube::Config::infer().await.context(
-        "find the API server: neither KUBECONFIG nor a ServiceAccount's token in this pod",
-    )?;
-    let client = cluster::client(&access, &clock).context("set up the client of the API server")?;
+    let client = connect(&clock).await?;
     let forge = config.forge.client(clock.clock())?;
     let registry = config.registry.client(clock.clock())?;
     let seed = u64::from(std::process::id());
@@ -104,6 +139,14 @@ impl Handle {
             forge: ForgeSample::of(&operator.poller, operator.clock.now()),
             ..Sample::default()
         };
+        let now = operator.clock.now();
+        for held in operator.stores.claims() {
+            let claim = held.claim.as_ref();
+            let is_ours = claim.is_some_and(|one| one.instance == operator.settings.instance);
+            sample.pauses += u64::from(is_ours);
+            let is_over = held.expires.is_some_and(|expires| expires <= now);
+            sample.pauses_overdue += u64::from(is_over);
+        }
         for reason in operator.stores.stalled() {
             if let Ok(reason) = reason.parse::<StalledReason>() {
                 *sample.stalled.entry(reason).or_default() += 1;

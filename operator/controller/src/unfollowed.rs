@@ -1,9 +1,10 @@
-//! Rollbacks of targets that no workload has: they end, once that is certain.
+//! Rollbacks and pauses of targets that no workload has: they end, once that is certain.
 
 use std::time::Duration;
 
 use belay_adapters::cluster::Place;
-use belay_engine::plan::end_unfollowed;
+use belay_api::Rollback;
+use belay_engine::plan::{end_unfollowed, end_unfollowed_claim};
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::{Api, api::ListParams};
 
@@ -15,12 +16,18 @@ const AGAIN: Duration = Duration::from_secs(15);
 const PAGE: u32 = 100;
 
 impl Operator {
-    /// Ends one Rollback of the target that is named like `key`, if there is no such target.
+    /// Ends one Rollback, or drops one pause, of the target that is named like `key`, if there is no
+    /// such target.
     pub(crate) async fn end_unfollowed(&self, key: &Key) -> &'static str {
         let id = (key.namespace().to_owned(), key.name().to_owned());
-        let Some(rollback) = self.stores.unfollowed(&id).into_iter().next() else {
-            return NOTHING;
-        };
+        let now = self.clock.now();
+        let rollback = self.stores.unfollowed(&id).into_iter().next();
+        let end = |one: &Rollback| end_unfollowed(one, key.namespace(), now);
+        let step = rollback.and_then(|one| end(&one)).or_else(|| {
+            let claims = self.stores.unfollowed_claims(&id);
+            claims.iter().find_map(|claim| end_unfollowed_claim(claim, &self.settings, now))
+        });
+        let Some(step) = step else { return NOTHING };
         // The stores may lag behind, and a rejection is for good: the API server has the last word.
         match self.is_target(key).await {
             Ok(false) => {}
@@ -30,14 +37,11 @@ impl Operator {
             }
             Err(error) => {
                 let error = words(&error);
-                tracing::warn!(target = %key, error, "look for the workload of a Rollback");
+                tracing::warn!(target = %key, error, "look for the workload of a target");
                 self.bell.ring_in(key, AGAIN);
                 return "failed";
             }
         }
-        let Some(step) = end_unfollowed(&rollback, key.namespace(), self.clock.now()) else {
-            return NOTHING;
-        };
         let place = Place { namespace: key.namespace(), target: key.name(), workload: None };
         self.act(key, place, &step).await.as_str()
     }

@@ -14,7 +14,7 @@ use crate::stores::{Kept, Stores};
 
 /// Objects of a page. Small, since a page is in memory as a whole while what is kept of it is laid out
 /// between: most of a Deployment, or all of it, is dropped at once.
-const PAGE: u32 = 25;
+pub(crate) const PAGE: u32 = 25;
 
 /// Follows all objects that `api` shows, for as long as it is polled. `listed` turns true with the
 /// first complete list.

@@ -9,6 +9,7 @@ pub mod block;
 pub mod image;
 pub mod judge;
 pub mod observed;
+pub mod pause;
 pub mod plan;
 
 pub mod selection;

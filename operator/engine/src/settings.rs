@@ -15,6 +15,13 @@ pub struct Settings {
     pub field_manager: String,
     /// The field manager of an older operator whose images are replaced (`migrateFrom`).
     pub migrate_from: Option<String>,
+    /// The field manager that writes pauses.
+    #[serde(default = "pause_field_manager")]
+    pub pause_field_manager: String,
+    /// Whole keys of annotations by which an earlier operator marked its own pauses on ScaledObjects
+    /// (`migrateFrom.pauseMarks`).
+    #[serde(default)]
+    pub pause_marks: Vec<String>,
     /// Whether ScaledObjects can be paused.
     pub scaled_objects: bool,
     /// Whether targets may set `image-check: skip`.
@@ -29,6 +36,10 @@ pub struct Settings {
     /// that they find what goes wrong then.
     #[serde(default = "always")]
     pub intent_first: bool,
+}
+
+fn pause_field_manager() -> String {
+    belay_api::names::PAUSE_FIELD_MANAGER.to_owned()
 }
 
 fn always() -> bool {
@@ -51,6 +62,13 @@ pub struct Windows {
     pub temporary_block: Duration,
     /// For how long an answer of the registry may be used.
     pub image_answer: Duration,
+    /// How long a proof that a pause took hold, or that autoscaling resumed, is waited for.
+    #[serde(default = "pause_proof")]
+    pub pause_proof: Duration,
+}
+
+fn pause_proof() -> Duration {
+    Duration::from_secs(30)
 }
 
 impl Default for Windows {
@@ -62,6 +80,7 @@ impl Default for Windows {
             image: Duration::from_secs(15),
             temporary_block: Duration::from_secs(3600),
             image_answer: Duration::from_secs(300),
+            pause_proof: pause_proof(),
         }
     }
 }
@@ -73,6 +92,8 @@ impl Default for Settings {
             instance: "belay/belay-operator".to_owned(),
             field_manager: belay_api::names::IMAGE_FIELD_MANAGER.to_owned(),
             migrate_from: None,
+            pause_field_manager: pause_field_manager(),
+            pause_marks: Vec::new(),
             scaled_objects: false,
             image_check_skip: false,
             revert_window: Duration::from_secs(3600),

@@ -14,6 +14,7 @@ pub mod github;
 pub mod keda;
 pub mod kubelet;
 mod kwok;
+pub mod metrics;
 pub mod objects;
 pub mod operator;
 pub mod process;

@@ -131,23 +131,78 @@ impl Workload {
     }
 }
 
-/// A ScaledObject with one cron trigger, which needs no metrics server: between the two minutes of
-/// the year that it names nothing is wanted beyond the minimum.
-pub fn scaled_object(name: &str, deployment: &str, min: u32, max: u32) -> Value {
-    json!({
-        "apiVersion": "keda.sh/v1alpha1",
-        "kind": "ScaledObject",
-        "metadata": { "name": name },
-        "spec": {
-            "scaleTargetRef": { "name": deployment },
-            "minReplicaCount": min,
-            "maxReplicaCount": max,
-            "pollingInterval": 1,
-            "cooldownPeriod": 1,
-            "triggers": [{ "type": "cron", "metadata": {
-                "timezone": "Etc/UTC", "start": "0 0 29 2 *", "end": "1 0 29 2 *",
-                "desiredReplicas": max.to_string(),
-            }}],
-        },
-    })
+/// A ScaledObject under construction.
+///
+/// ```
+/// use belay_testkit::objects::ScaledObject;
+/// let web = ScaledObject::of("web").replicas(1, 6);
+/// assert_eq!(web.json()["spec"]["scaleTargetRef"]["name"], "web");
+/// ```
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct ScaledObject {
+    object: Value,
+}
+
+impl ScaledObject {
+    /// One of the name of the Deployment that it scales, with a cron trigger, which needs no metrics
+    /// server: between the two minutes of the year that it names nothing is wanted beyond the minimum.
+    pub fn of(deployment: &str) -> Self {
+        Self {
+            object: json!({
+                "apiVersion": "keda.sh/v1alpha1",
+                "kind": "ScaledObject",
+                "metadata": { "name": deployment },
+                "spec": {
+                    "scaleTargetRef": { "name": deployment },
+                    "minReplicaCount": 1,
+                    "maxReplicaCount": 4,
+                    "pollingInterval": 1,
+                    "cooldownPeriod": 1,
+                    "triggers": [{ "type": "cron", "metadata": {
+                        "timezone": "Etc/UTC", "start": "0 0 29 2 *", "end": "1 0 29 2 *",
+                        "desiredReplicas": "4",
+                    }}],
+                },
+            }),
+        }
+    }
+
+    /// Under another name than that of what it scales.
+    pub fn named(mut self, name: &str) -> Self {
+        self.object["metadata"]["name"] = json!(name);
+        self
+    }
+
+    /// Sets the least and the greatest number of replicas.
+    pub fn replicas(self, least: u32, greatest: u32) -> Self {
+        self.spec("minReplicaCount", json!(least)).spec("maxReplicaCount", json!(greatest))
+    }
+
+    /// With this trigger and no other.
+    pub fn trigger(self, trigger: Value) -> Self {
+        self.spec("triggers", Value::Array(vec![trigger]))
+    }
+
+    /// Adds an annotation.
+    pub fn annotation(mut self, key: &str, value: &str) -> Self {
+        self.object["metadata"]["annotations"][key] = json!(value);
+        self
+    }
+
+    /// Sets any field of `spec`.
+    pub fn spec(mut self, field: &str, value: Value) -> Self {
+        self.object["spec"][field] = value;
+        self
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.object["metadata"]["name"].as_str().unwrap_or_default()
+    }
+
+    /// The object.
+    pub fn json(&self) -> &Value {
+        &self.object
+    }
 }

@@ -64,9 +64,8 @@ impl Group {
             | "tests/suite:plugin"
             | "operator/adapters:cluster"
             | "operator/adapters:registry" => Self::Operator,
-            _ if binary.starts_with("tests/testkit:") || binary == "tests/suite:testbed" => {
-                Self::Testbed
-            }
+            "tests/suite:keda" | "tests/suite:testbed" => Self::Testbed,
+            _ if binary.starts_with("tests/testkit:") => Self::Testbed,
             _ if binary.starts_with("tests/components:") || binary.starts_with("tests/xtask:") => {
                 Self::Units
             }

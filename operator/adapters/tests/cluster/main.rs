@@ -6,6 +6,7 @@ mod admission;
 mod apply;
 mod bed;
 mod lease;
+mod pauses;
 mod pods;
 mod reads;
 mod records;

@@ -5,6 +5,7 @@
 
 mod annotations;
 mod explain;
+mod release_pauses;
 mod run;
 mod values;
 
@@ -24,6 +25,7 @@ pub(crate) use self::values::registry_host;
 pub use self::{
     annotations::AnnotationFlags,
     explain::{Explain, Output},
+    release_pauses::ReleasePauses,
     run::{LogArguments, LogFormat, Run, ScopeKind},
     values::InvalidValue,
 };
@@ -52,6 +54,11 @@ pub enum Command {
     /// Annotations are given as options: --range '^1' stands for the annotation range. No cluster is
     /// asked, and no registry.
     Explain(Box<Explain>),
+    /// Ends every pause of a ScaledObject that an operator has claimed, and prints one line for each
+    ///
+    /// The operator should not run meanwhile: see --stop. Without KEDA there is nothing to end. Exit
+    /// code 1 means that pauses are left; they are named.
+    ReleasePauses(Box<ReleasePauses>),
     /// Computes the plan of a file that /debug/targets/NAMESPACE/NAME answered
     #[command(hide = true)]
     Replay(Replay),

@@ -57,6 +57,17 @@ pub struct Run {
     )]
     pub migrate_from_field_manager: Option<String>,
 
+    /// The whole key of an annotation by which an older operator marked its own pauses of
+    /// ScaledObjects, which Belay then removes; repeatable
+    #[arg(
+        long,
+        value_name = "KEY",
+        value_parser = values::annotation_key,
+        value_delimiter = ',',
+        env = "BELAY_MIGRATE_PAUSE_MARK"
+    )]
+    pub migrate_pause_mark: Vec<String>,
+
     /// How GitHub is reached.
     #[command(flatten)]
     pub github: GithubArguments,

@@ -101,6 +101,13 @@ fn lists_are_repeatable_or_separated_by_commas() {
 #[case("--annotation-prefix a/b", "--annotation-prefix", "must be a DNS subdomain")]
 #[case("--field-manager helm", "--field-manager", "Helm writes under this name")]
 #[case("--migrate-from-field-manager kubectl-edit", "--migrate-from-field-manager", "people write")]
+#[case("--migrate-pause-mark paused-by", "--migrate-pause-mark", "PREFIX/NAME")]
+#[case("--migrate-pause-mark old.example/-", "--migrate-pause-mark", "PREFIX/NAME")]
+#[case(
+    "--migrate-pause-mark autoscaling.keda.sh/paused",
+    "--migrate-pause-mark",
+    "no operator's mark"
+)]
 #[case("--github-url ftp://github.com", "--github-url", "expected https://HOST")]
 #[case("--github-url https://a:b@github.com", "--github-url", "--github-token-file")]
 #[case("--poll-interval 0s", "--poll-interval", "from 1s to 24h")]

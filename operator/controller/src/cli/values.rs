@@ -32,6 +32,12 @@ pub(super) fn namespace(text: &str) -> Value<String> {
     Err(InvalidValue::new(rule))
 }
 
+pub(super) fn namespaced_name(text: &str) -> Value<(String, String)> {
+    let (of, name) =
+        text.split_once('/').ok_or_else(|| InvalidValue::new("expected NAMESPACE/NAME"))?;
+    Ok((namespace(of)?, object_name(name)?))
+}
+
 pub(super) fn object_name(text: &str) -> Value<String> {
     if is_dns1123_subdomain(text) {
         return Ok(text.to_owned());
@@ -71,6 +77,30 @@ pub(super) fn manager(text: &str) -> Value<String> {
     }
     if is_gitops(text) {
         return Err(InvalidValue::new("a GitOps controller writes under this name"));
+    }
+    Ok(text.to_owned())
+}
+
+/// The whole key of an annotation that is neither KEDA's nor Kubernetes' own.
+pub(super) fn annotation_key(text: &str) -> Value<String> {
+    let rule = || InvalidValue::new("expected the whole key of an annotation: PREFIX/NAME");
+    let (prefix, name) = text.split_once('/').ok_or_else(rule)?;
+    let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let is_edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+    let is_name = name.len() <= 63
+        && name.chars().all(is_word)
+        && is_edge(name.chars().next())
+        && is_edge(name.chars().next_back());
+    if !is_name || !is_dns1123_subdomain(prefix) {
+        return Err(rule());
+    }
+    let is_anothers = ["keda.sh", "kubernetes.io", "k8s.io"]
+        .iter()
+        .any(|domain| prefix == *domain || prefix.ends_with(&format!(".{domain}")));
+    if is_anothers {
+        let why = "this is no operator's mark: an annotation of KEDA's or Kubernetes' own stands on \
+                   objects that nobody's operator has paused";
+        return Err(InvalidValue::new(why));
     }
     Ok(text.to_owned())
 }

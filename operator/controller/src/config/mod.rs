@@ -97,6 +97,8 @@ impl Config {
             instance: format!("{}/{}", run.namespace, run.lease_name),
             field_manager: run.field_manager.clone(),
             migrate_from: run.migrate_from_field_manager.clone(),
+            scaled_objects: true,
+            pause_marks: run.migrate_pause_mark.clone(),
             image_check_skip: run.allow_image_check_skip,
             revert_window: run.revert_window,
             max_concurrent_rollouts: run.max_concurrent_rollouts,

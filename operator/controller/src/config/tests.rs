@@ -25,6 +25,7 @@ fn the_instance_is_the_lease() {
 #[test]
 fn decisions_get_what_the_options_say() {
     let words = "--field-manager roller --migrate-from-field-manager older --revert-window 0s \
+                 --migrate-pause-mark old.example/paused-by,old.example/at \
                  --max-concurrent-rollouts 50 --allow-image-check-skip";
     let engine = config(words).unwrap().engine;
     let expected = Settings {
@@ -32,6 +33,8 @@ fn decisions_get_what_the_options_say() {
         migrate_from: Some("older".to_owned()),
         revert_window: belay_api::Duration::from_secs(0),
         max_concurrent_rollouts: 50,
+        scaled_objects: true,
+        pause_marks: vec!["old.example/paused-by".to_owned(), "old.example/at".to_owned()],
         image_check_skip: true,
         ..Settings::default()
     };

@@ -108,6 +108,13 @@ pub(super) const TUGS_OF_WAR: Definition = counter(
     &[],
     "Targets that Belay gave up on because another manager put its own image back each time",
 );
+pub(super) const PAUSES: Definition =
+    gauge("belay_pauses", &[], "Pauses of ScaledObjects that this operator claims");
+pub(super) const PAUSES_OVERDUE: Definition = gauge(
+    "belay_pauses_overdue",
+    &[],
+    "Claimed pauses of ScaledObjects, whichever operator's, that should have ended by now",
+);
 pub(super) const BUILD: Definition =
     gauge("belay_build_info", &["version"], "Version of the operator; always 1");
 pub(super) const TARGETS: Definition = gauge("belay_targets", &[], "Targets that are followed");
@@ -144,7 +151,7 @@ pub(super) const FORGE_SUCCESS: Definition = gauge(
 );
 
 /// All metrics, in the order of the reference.
-pub const ALL: [&Definition; 19] = [
+pub const ALL: [&Definition; 21] = [
     &RELEASES,
     &ROLLBACKS,
     &ROLLBACK_DURATION,
@@ -152,6 +159,8 @@ pub const ALL: [&Definition; 19] = [
     &TARGETS,
     &STALLED,
     &TUGS_OF_WAR,
+    &PAUSES,
+    &PAUSES_OVERDUE,
     &RECONCILES,
     &RECONCILE_DURATION,
     &WRITES,

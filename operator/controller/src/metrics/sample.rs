@@ -27,6 +27,10 @@ pub struct Sample {
     pub targets: u64,
     /// Targets that are stalled. Reasons that are not here have none.
     pub stalled: BTreeMap<StalledReason, u64>,
+    /// Pauses that this operator claims.
+    pub pauses: u64,
+    /// Claimed pauses that should have ended by now.
+    pub pauses_overdue: u64,
     /// GitHub.
     pub forge: ForgeSample,
 }
@@ -88,10 +92,12 @@ impl Collected {
 impl Collector for Collected {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let Some(Sampler(sample)) = self.0.get() else { return Ok(()) };
-        let Sample { targets, stalled, forge } = sample();
+        let Sample { targets, stalled, pauses, pauses_overdue, forge } = sample();
         let mut out = Out(&mut encoder);
         out.gauge(&definitions::TARGETS, targets)?;
         out.stalled(&stalled)?;
+        out.gauge(&definitions::PAUSES, pauses)?;
+        out.gauge(&definitions::PAUSES_OVERDUE, pauses_overdue)?;
         let ForgeSample { polls, requests, not_modified, quota, last_success } = forge;
         out.counter(&definitions::FORGE_POLLS, polls)?;
         out.counter(&definitions::FORGE_REQUESTS, requests)?;

@@ -26,6 +26,8 @@ fn full() -> Metrics {
     metrics.sample_with(|| Sample {
         targets: 7,
         stalled: BTreeMap::from([(StalledReason::TugOfWar, 3)]),
+        pauses: 2,
+        pauses_overdue: 1,
         forge: ForgeSample {
             polls: 10,
             requests: 20,

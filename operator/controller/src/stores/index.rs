@@ -6,9 +6,11 @@ use std::{
 };
 
 use belay_api::{AnnotationPrefix, Release, ReleaseTarget, Rollback, TargetName};
+use belay_engine::observed::ClaimFacts;
 
 use super::{
     Inner,
+    claims::{Changed, ObjectId, Whose},
     records::{Record, TargetId},
     workloads::Workload,
 };
@@ -30,6 +32,10 @@ pub(crate) struct Seen {
     pub(crate) rollbacks: Vec<Arc<Rollback>>,
     /// The older workload that has this target's name, `Kind/name`.
     pub(crate) duplicate_of: Option<String>,
+    /// The older workload that has this target's ScaledObject, `Kind/name`.
+    pub(crate) scaled_object_of: Option<String>,
+    /// Pauses that are claimed for this target.
+    pub(crate) claims: Vec<Arc<ClaimFacts>>,
     /// Its namespace and target.
     pub(crate) id: Option<TargetId>,
     /// Other targets whose rollouts are under way.
@@ -68,20 +74,26 @@ pub(super) fn look(inner: &Inner, key: &Key, prefix: &AnnotationPrefix) -> Seen 
         let id = (key.namespace().to_owned(), name.as_str().to_owned());
         inner.targets.of(&id).next().cloned()
     });
+    if let Some(workload) = seen.workload.clone()
+        && let Some(name) = &workload.scaled_object
+    {
+        let sharing = inner.workloads.of_scaled_object(key.namespace(), name);
+        seen.scaled_object_of = older(inner, &workload, sharing);
+        if seen.scaled_object_of.is_none() {
+            let object = (key.namespace().to_owned(), name.clone());
+            seen.claims.extend(inner.claims.without_target(&object).cloned());
+        }
+    }
     let (Some(workload), Some(target)) = (seen.workload.clone(), target) else { return seen };
     let id = (key.namespace().to_owned(), target.as_str().to_owned());
     seen.id = Some(id.clone());
     seen.releases = inner.releases.of(&id).cloned().collect();
     seen.rollbacks = inner.rollbacks.of(&id).cloned().collect();
-    let age = |workload: &Workload| (workload.facts.created, workload.facts.name.clone());
-    seen.duplicate_of = inner
-        .workloads
-        .of(key.namespace(), &target)
-        .filter(|other| *other != key)
-        .filter_map(|other| inner.workloads.get(other))
-        .filter(|other| age(other) < age(&workload))
-        .min_by_key(|other| age(other))
-        .map(|other| format!("{}/{}", other.facts.kind, other.facts.name));
+    seen.duplicate_of = older(inner, &workload, inner.workloads.of(key.namespace(), &target));
+    // Else they are the older one's business.
+    if seen.duplicate_of.is_none() {
+        seen.claims.extend(inner.claims.of(&id).cloned());
+    }
     let elsewhere = || inner.releases.all().filter(|(of, _)| **of != id);
     seen.rolling_elsewhere = elsewhere()
         .filter(|(of, release)| surroundings::is_rolling(release) && is_followed(inner, of))
@@ -101,6 +113,82 @@ pub(super) fn look(inner: &Inner, key: &Key, prefix: &AnnotationPrefix) -> Seen 
         .collect();
     seen.releases.extend(others.into_values());
     seen
+}
+
+/// The oldest of these workloads that is older than `workload`, `Kind/name`.
+fn older<'k>(
+    inner: &Inner,
+    workload: &Workload,
+    sharing: impl Iterator<Item = &'k Key>,
+) -> Option<String> {
+    let age = |workload: &Workload| (workload.facts.created, workload.facts.name.clone());
+    sharing
+        .filter_map(|other| inner.workloads.get(other))
+        .filter(|other| age(other) < age(workload))
+        .min_by_key(|other| age(other))
+        .map(|other| format!("{}/{}", other.facts.kind, other.facts.name))
+}
+
+/// Keeps a workload, or forgets it; returns what is to be looked at. Claims of the target that it had
+/// are then of a target that nobody has.
+pub(super) fn put_workload(inner: &mut Inner, key: &Key, workload: Option<Workload>) -> Vec<Key> {
+    let before = inner.workloads.get(key).cloned();
+    let mut keys = inner.workloads.put(key, workload);
+    let namespace = || key.namespace().to_owned();
+    let Some(before) = before.filter(|_| !keys.is_empty()) else { return keys };
+    if let Some(target) = &before.target {
+        let id = (namespace(), target.as_str().to_owned());
+        if !is_followed(inner, &id) && inner.claims.of(&id).next().is_some() {
+            keys.push(Key::new(&id.0, &id.1));
+        }
+    }
+    if let Some(name) = &before.scaled_object {
+        let id = (namespace(), name.clone());
+        if inner.claims.without_target(&id).is_some() {
+            keys.extend(of_claim(inner, &Whose::Object(id)));
+        }
+    }
+    keys
+}
+
+/// The workloads whose business a claim is; without any, a key by which it is found.
+pub(super) fn of_claim(inner: &Inner, whose: &Whose) -> Vec<Key> {
+    let ((namespace, name), keys): (_, Vec<Key>) = match whose {
+        Whose::Target(id) => {
+            let target = id.1.parse().ok();
+            let of = target.iter().flat_map(|target| inner.workloads.of(&id.0, target));
+            (id, of.cloned().collect())
+        }
+        Whose::Object(id) => {
+            (id, inner.workloads.of_scaled_object(&id.0, &id.1).cloned().collect())
+        }
+    };
+    if keys.is_empty() { vec![Key::new(namespace, name)] } else { keys }
+}
+
+/// What is to be looked at after a ScaledObject has changed.
+pub(super) fn concerned_by_pause(inner: &Inner, id: &ObjectId, changed: &Changed) -> Vec<Key> {
+    let mut keys: Vec<Key> =
+        changed.claims.iter().flat_map(|whose| of_claim(inner, whose)).collect();
+    if changed.matters || !changed.claims.is_empty() {
+        keys.extend(inner.workloads.of_scaled_object(&id.0, &id.1).cloned());
+    }
+    keys.sort();
+    keys.dedup();
+    keys
+}
+
+/// The claims that are found by this name alone: for a target, or on a ScaledObject, that no workload
+/// has.
+pub(super) fn unfollowed_claims(inner: &Inner, id: &TargetId) -> Vec<Arc<ClaimFacts>> {
+    let mut claims = Vec::new();
+    if !is_followed(inner, id) {
+        claims.extend(inner.claims.of(id).cloned());
+    }
+    if inner.workloads.of_scaled_object(&id.0, &id.1).next().is_none() {
+        claims.extend(inner.claims.without_target(id).cloned());
+    }
+    claims
 }
 
 /// The Rollbacks of a target that nobody will carry out: they have not ended, no workload has the

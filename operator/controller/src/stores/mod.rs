@@ -4,6 +4,7 @@
 //! followed; the Deployments of everyone else are dropped as they arrive. Whatever changes here asks
 //! for a pass over the workloads that it concerns, through [`Change`].
 
+mod claims;
 mod index;
 mod nodes;
 mod records;
@@ -12,15 +13,18 @@ mod workloads;
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use belay_adapters::cluster::{PauseKeys, ScaledObject};
 use belay_api::{AnnotationPrefix, Release, ReleaseTarget, Rollback};
+use belay_engine::observed::ClaimFacts;
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::Node};
 
-pub(crate) use self::{index::Seen, records::TargetId, workloads::Workload};
 use self::{
+    claims::Claims,
     nodes::Nodes,
     records::{Record as _, Records},
     workloads::Workloads,
 };
+pub(crate) use self::{index::Seen, records::TargetId, workloads::Workload};
 use crate::key::Key;
 
 /// What the stores ask for when something changed.
@@ -41,6 +45,7 @@ pub(crate) trait Kept: Sized {
 /// Everything that was seen.
 pub(crate) struct Stores {
     prefix: AnnotationPrefix,
+    pause: PauseKeys,
     inner: Mutex<Inner>,
     change: Change,
     /// Called when a Release stops being rolled out, or becomes healthy: others may have waited.
@@ -54,11 +59,12 @@ struct Inner {
     rollbacks: Records<Rollback>,
     targets: Records<ReleaseTarget>,
     nodes: Nodes,
+    claims: Claims,
 }
 
 impl Stores {
-    pub(crate) fn new(prefix: AnnotationPrefix, change: Change) -> Self {
-        Self { prefix, inner: Mutex::default(), change, freed: OnceLock::new() }
+    pub(crate) fn new(prefix: AnnotationPrefix, pause: PauseKeys, change: Change) -> Self {
+        Self { prefix, pause, inner: Mutex::default(), change, freed: OnceLock::new() }
     }
 
     /// Says, once, what to call when others may go on.
@@ -93,6 +99,26 @@ impl Stores {
     /// The Rollbacks of a target that nobody will carry out.
     pub(crate) fn unfollowed(&self, target: &TargetId) -> Vec<Arc<Rollback>> {
         index::unfollowed(&self.inner(), target)
+    }
+
+    /// The pauses that are claimed for a target, or stand on a ScaledObject, that no workload has.
+    pub(crate) fn unfollowed_claims(&self, target: &TargetId) -> Vec<Arc<ClaimFacts>> {
+        index::unfollowed_claims(&self.inner(), target)
+    }
+
+    /// All pauses that are claimed.
+    pub(crate) fn claims(&self) -> Vec<Arc<ClaimFacts>> {
+        self.inner().claims.all().map(|(_, claim)| claim.clone()).collect()
+    }
+
+    /// What has to be looked at where a pause is claimed.
+    pub(crate) fn claimed(&self) -> Vec<Key> {
+        let inner = self.inner();
+        let mut keys: Vec<Key> =
+            inner.claims.all().flat_map(|(whose, _)| index::of_claim(&inner, &whose)).collect();
+        keys.sort();
+        keys.dedup();
+        keys
     }
 
     /// What is known of one workload and all that belongs to it, at one moment.
@@ -152,12 +178,13 @@ impl Kept for Deployment {
         let (namespace, name) = Kept::id(&self);
         let key = Key::new(&namespace, &name);
         let goes = workload.is_none();
-        let keys = stores.inner().workloads.put(&key, workload);
+        let keys = index::put_workload(&mut stores.inner(), &key, workload);
         stores.gone(goes, keys);
     }
 
     fn remove(stores: &Stores, namespace: &str, name: &str) {
-        let keys = stores.inner().workloads.remove(&Key::new(namespace, name));
+        let key = Key::new(namespace, name);
+        let keys = index::put_workload(&mut stores.inner(), &key, None);
         stores.gone(true, keys);
     }
 
@@ -216,6 +243,34 @@ record!(Release, releases);
 record!(Rollback, rollbacks);
 record!(ReleaseTarget, targets);
 
+impl Kept for ScaledObject {
+    fn id(&self) -> (String, String) {
+        id(&self.metadata)
+    }
+
+    fn put(self, stores: &Stores) {
+        let mut inner = stores.inner();
+        let id = Kept::id(&self);
+        let changed = inner.claims.put(id.clone(), &self, &stores.pause);
+        let keys = index::concerned_by_pause(&inner, &id, &changed);
+        drop(inner);
+        stores.changed(keys);
+    }
+
+    fn remove(stores: &Stores, namespace: &str, name: &str) {
+        let mut inner = stores.inner();
+        let id = (namespace.to_owned(), name.to_owned());
+        let changed = inner.claims.remove(&id);
+        let keys = index::concerned_by_pause(&inner, &id, &changed);
+        drop(inner);
+        stores.changed(keys);
+    }
+
+    fn names(stores: &Stores) -> Vec<(String, String)> {
+        stores.inner().claims.names()
+    }
+}
+
 impl Kept for Node {
     fn id(&self) -> (String, String) {
         id(&self.metadata)
@@ -243,5 +298,7 @@ fn id(metadata: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> 
     (metadata.namespace.clone().unwrap_or_default(), metadata.name.clone().unwrap_or_default())
 }
 
+#[cfg(test)]
+mod pause_tests;
 #[cfg(test)]
 mod tests;

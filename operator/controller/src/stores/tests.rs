@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, Mutex};
 
-use belay_api::AnnotationPrefix;
 use serde_json::{Value, json};
 
 use super::*;
@@ -16,7 +15,15 @@ fn bench() -> Bench {
     let rung: Arc<Mutex<Vec<String>>> = Arc::default();
     let ring = rung.clone();
     let change: Change = Box::new(move |key: &Key| ring.lock().unwrap().push(key.to_string()));
-    Bench { stores: Stores::new(AnnotationPrefix::default(), change), rung }
+    Bench { stores: stores(change), rung }
+}
+
+fn stores(change: Change) -> Stores {
+    let settings = belay_engine::settings::Settings {
+        pause_marks: vec!["old.example/paused".to_owned()],
+        ..belay_engine::settings::Settings::default()
+    };
+    Stores::new(settings.prefix.clone(), PauseKeys::of(&settings), change)
 }
 
 impl Bench {

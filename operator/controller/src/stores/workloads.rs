@@ -25,6 +25,8 @@ pub(crate) struct Workload {
     pub(crate) facts: WorkloadFacts,
     /// The target's name; `None` where the annotation holds none.
     pub(crate) target: Option<TargetName>,
+    /// The ScaledObject that its annotation names.
+    pub(crate) scaled_object: Option<String>,
     /// The repository that it follows; `None` where the annotation holds none.
     pub(crate) repo: Option<RepoSlug>,
     /// Its pods; `None` for a selector that nobody can ask for.
@@ -56,6 +58,11 @@ impl Workload {
                 .annotations
                 .get(&prefix.key(TargetAnnotation::Repo))
                 .and_then(|text| text.parse().ok()),
+            scaled_object: facts
+                .annotations
+                .get(&prefix.key(TargetAnnotation::ScaledObject))
+                .filter(|name| !name.is_empty())
+                .cloned(),
             target: target_name(prefix, &facts.kind, &facts.name, &facts.annotations),
             pods: PodsOf::of(deployment).ok(),
             pull_secrets: secrets.iter().map(|one| one.name.clone()).collect(),
@@ -73,6 +80,7 @@ impl Workload {
 pub(super) struct Workloads {
     all: HashMap<Key, Arc<Workload>>,
     by_target: HashMap<(String, TargetName), BTreeSet<Key>>,
+    by_scaled_object: HashMap<(String, String), BTreeSet<Key>>,
 }
 
 impl Workloads {
@@ -89,6 +97,15 @@ impl Workloads {
         self.by_target.get(&(namespace.to_owned(), target.clone())).into_iter().flatten()
     }
 
+    /// The workloads that name this ScaledObject.
+    pub(super) fn of_scaled_object(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> impl Iterator<Item = &Key> {
+        self.by_scaled_object.get(&(namespace.to_owned(), name.to_owned())).into_iter().flatten()
+    }
+
     /// Returns the workloads that are concerned.
     pub(super) fn put(&mut self, key: &Key, workload: Option<Workload>) -> Vec<Key> {
         let Some(workload) = workload else { return self.remove(key) };
@@ -103,6 +120,12 @@ impl Workloads {
         if let Some(target) = &workload.target {
             let id = (key.namespace().to_owned(), target.clone());
             let sharing = self.by_target.entry(id).or_default();
+            concerned.extend(sharing.iter().cloned());
+            sharing.insert(key.clone());
+        }
+        if let Some(name) = &workload.scaled_object {
+            let id = (key.namespace().to_owned(), name.clone());
+            let sharing = self.by_scaled_object.entry(id).or_default();
             concerned.extend(sharing.iter().cloned());
             sharing.insert(key.clone());
         }
@@ -123,6 +146,16 @@ impl Workloads {
                 concerned.extend(sharing.iter().cloned());
                 if sharing.is_empty() {
                     self.by_target.remove(&id);
+                }
+            }
+        }
+        if let Some(name) = &workload.scaled_object {
+            let id = (key.namespace().to_owned(), name.clone());
+            if let Some(sharing) = self.by_scaled_object.get_mut(&id) {
+                sharing.remove(key);
+                concerned.extend(sharing.iter().cloned());
+                if sharing.is_empty() {
+                    self.by_scaled_object.remove(&id);
                 }
             }
         }

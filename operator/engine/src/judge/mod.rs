@@ -36,6 +36,10 @@ pub struct Terms {
     pub fast: Duration,
     /// The followed containers.
     pub followed: Vec<ContainerName>,
+    /// Whether the bake does not start yet, because autoscaling has not been seen to resume.
+    pub awaits_resume: bool,
+    /// For how long that may be so.
+    pub resume: Duration,
 }
 
 /// What is to be said of a rollout now.

@@ -74,7 +74,7 @@ impl Pass<'_> {
         progress.wanted.get_or_insert(self.facts.wanted);
         if self.is_success(&progress) {
             progress.succeeded_time = Some(Time(self.now));
-            progress.bake_since = Some(Time(self.now));
+            self.start_bake(&mut progress);
             self.mark(&mut progress);
             return self.baking(progress, self.now);
         }
@@ -180,7 +180,7 @@ impl Pass<'_> {
         }
         if self.is_success(&progress) {
             progress.broken_since = None;
-            progress.bake_since.get_or_insert(Time(self.now));
+            self.start_bake(&mut progress);
             return self.baking(progress, succeeded);
         }
         progress.bake_since = None;
@@ -207,6 +207,12 @@ impl Pass<'_> {
         self.baking(progress, succeeded)
     }
 
+    fn start_bake(&self, progress: &mut Progress) {
+        if !self.terms.awaits_resume {
+            progress.bake_since.get_or_insert(Time(self.now));
+        }
+    }
+
     /// Baking, healthy, or unstable for too long.
     fn baking(&self, progress: Progress, succeeded: Timestamp) -> Judgement {
         let bake = self.terms.bake;
@@ -218,8 +224,10 @@ impl Pass<'_> {
         if self.is_success(&progress) && until.is_some_and(|until| self.now >= until) {
             return Judgement { state: RolloutState::Healthy, progress, wake: None };
         }
-        let window =
-            time::signed(bake).saturating_mul(3).saturating_add(time::signed(self.terms.deadline));
+        let window = time::signed(bake)
+            .saturating_mul(3)
+            .saturating_add(time::signed(self.terms.deadline))
+            .saturating_add(time::signed(self.terms.resume));
         let unstable = time::plus(succeeded, window);
         if self.now >= unstable {
             let message = format!("success came and went; it never held for {bake}");

@@ -5,6 +5,7 @@
 //! report.
 
 mod fact;
+mod scaler;
 mod workload;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::{
     fact::Fact,
+    scaler::{ClaimFacts, HpaFacts, PauseKey, PauseKind, Scaler, ScalerFacts},
     workload::{ContainerState, HeldBy, WorkloadFacts},
 };
 use crate::{judge::PodFacts, selection::GithubReleases};
@@ -40,12 +42,24 @@ pub struct Observed {
     pub images: BTreeMap<String, Fact<ImageAnswer>>,
     /// The workload's pods; needed only while a rollout is under way.
     pub pods: Fact<Vec<PodFacts>>,
+    /// The target's ScaledObject and its HPA, read afresh; absent where no pass has asked for it
+    /// ([`Look::Scaler`](crate::plan::Look::Scaler)).
+    #[serde(default)]
+    pub scaler: Option<Fact<Scaler>>,
+    /// Pauses of ScaledObjects of the namespace that are claimed for this target, by whatever
+    /// operator, as the watch shows them.
+    #[serde(default)]
+    pub claims: Vec<ClaimFacts>,
     /// What other objects say about this one.
     pub surroundings: Fact<Surroundings>,
     /// The answer to the last apply of this operator process, if it was refused. Lost with the
     /// process; then the apply is tried again.
     #[serde(default)]
     pub refused: Option<Refused>,
+    /// The answer to the last write of a pause of this operator process, if it was refused, or changed
+    /// nothing of what it was to change. Lost with the process; then the write is tried again.
+    #[serde(default)]
+    pub pause_refused: Option<PauseRefused>,
     /// What is done without a right that is missing.
     #[serde(default)]
     pub handicaps: Handicaps,
@@ -125,6 +139,8 @@ pub enum ImageAnswer {
 pub struct Surroundings {
     /// The older workload that has this targetName, `Kind/name`.
     pub duplicate_of: Option<String>,
+    /// The older workload whose target has this ScaledObject, `Kind/name`.
+    pub scaled_object_of: Option<String>,
     /// Leases of other operators that are held now, `NAMESPACE/NAME`.
     pub held_leases: Vec<String>,
     /// How many rollouts of other targets are under way.
@@ -176,6 +192,24 @@ pub struct Refused {
     pub times: u32,
     /// The workload's generation then; the answer is worth nothing for another one.
     pub generation: i64,
+    /// When.
+    pub at: Timestamp,
+    /// Why.
+    pub cause: Refusal,
+}
+
+/// A write of a pause that was refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PauseRefused {
+    /// The ScaledObject.
+    pub scaled_object: String,
+    /// Whether a pause was to be dropped or removed, rather than claimed.
+    #[serde(default)]
+    pub is_drop: bool,
+    /// How often in a row it was refused, from 1.
+    #[serde(default)]
+    pub times: u32,
     /// When.
     pub at: Timestamp,
     /// Why.

@@ -140,6 +140,8 @@ impl<'a> Pass<'a> {
             }
             NotNow::Failed { message, again } => {
                 self.draft.progressing.get_or_insert((ProgressingReason::Rolling, message));
+                // It is tried again soon, and the pause with it.
+                self.draft.keeps_pause = true;
                 self.draft.wait(WaitReason::ApiBackoff, again);
                 Flow::Break(())
             }

@@ -9,7 +9,7 @@ use belay_api::{
 use jiff::Timestamp;
 
 use super::{
-    Flow, Plan, Step, pods, status,
+    Flow, Plan, Step, pause, pods, status,
     view::{Draft, Pass, name},
 };
 use crate::{
@@ -106,7 +106,12 @@ impl<'a> Inputs<'a> {
             let _ = draft.refuse(StalledReason::InvalidConfig, problems);
             return Plan { notices: draft.notices, ..Plan::default() };
         }
-        let status = status::invalid(problems, self.workload, self.settings, self.old(), self.now);
+        let (observed, settings, now) = (self.observed, self.settings, self.now);
+        if let Some(step) = pause::drop_all(observed, self.record, settings, now) {
+            // Nothing is judged any more, so no pause is live.
+            return Plan { step: Some(step), ..Plan::default() };
+        }
+        let status = status::invalid(problems, self.workload, settings, self.old(), now);
         Plan { status: Some(Box::new(status)), ..Plan::default() }
     }
 
@@ -138,6 +143,7 @@ impl<'a> Inputs<'a> {
             pass.draft.note(Note::UnknownAnnotation, message);
         }
         let _ = pass.run();
+        pass.end_pause();
         let status = pass.target_status();
         let pods = pass.needs_pods();
         let Draft { step, wake, look, notices, is_undecided, is_anothers, .. } = pass.draft;
@@ -192,11 +198,13 @@ impl Pass<'_> {
         self.active = self.find_active();
         self.hold();
         self.adopt();
+        self.whose_scaled_object()?;
         if self.wants.mode == Mode::Observe {
             return self.only_report();
         }
         self.record_activity()?;
         self.judge_active()?;
+        self.mind_pause()?;
         self.block_failure()?;
         self.mirror_blocks()?;
         self.answer_change()?;
@@ -250,6 +258,20 @@ impl Pass<'_> {
             return Flow::Break(());
         }
         Flow::Continue(())
+    }
+
+    /// Two targets that pause one ScaledObject would resume it for each other.
+    fn whose_scaled_object(&mut self) -> Flow {
+        let (Some(older), Some(name)) =
+            (&self.surroundings.scaled_object_of, &self.wants.scaled_object)
+        else {
+            return Flow::Continue(());
+        };
+        let key = self.settings.prefix.key(TargetAnnotation::ScaledObject);
+        let message = format!(
+            "{older} has the ScaledObject {name} and is older; to follow this one too: another {key}"
+        );
+        self.draft.stall(StalledReason::DuplicateTarget, message)
     }
 }
 

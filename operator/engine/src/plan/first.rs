@@ -14,6 +14,7 @@ use jiff::Timestamp;
 use super::{
     Flow,
     make::{Origin, write_release},
+    pause::Move,
     view::{Pass, activations, images, is_same, name, open_activation, tag},
 };
 use crate::{
@@ -178,6 +179,7 @@ impl<'a> Pass<'a> {
         let images = self.images_of(good, None);
         match self.apply(name(good), images, None, &|_| false) {
             Ok(step) => {
+                self.freeze(&step, Move::Forward)?;
                 self.keep_refusal(name(good));
                 self.draft.tell(false, "Restored", format!("restoring {}", tag(good)));
                 self.draft.step(step)

@@ -12,6 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{
     Flow,
+    pause::Move,
     view::{NOBODY, Pass, last_activation, name, tag},
 };
 use crate::{
@@ -169,7 +170,10 @@ impl<'a> Pass<'a> {
         }
         let images = self.images_of(lost.release, None);
         match self.apply(name(lost.release), images, None, &|_| false) {
-            Ok(step) => self.draft.step(step),
+            Ok(step) => {
+                self.freeze(&step, Move::Forward)?;
+                self.draft.step(step)
+            }
             Err(why) => self.explain(why),
         }
     }

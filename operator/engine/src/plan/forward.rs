@@ -3,14 +3,16 @@
 use belay_api::{
     Release,
     annotations::{ImageCheck, TargetAnnotation},
+    conditions::{ConditionStatus, ReleaseState},
     gates::{Gate, WaitReason},
-    reasons::{HeldReason, Note, StalledReason},
+    reasons::{HeldReason, Note, ReleaseReadyReason, StalledReason},
     release::{ContainerImage, ReleaseStatus},
 };
 
 use super::{
     Flow,
-    make::{Origin, write_release},
+    make::{Origin, put, write_release},
+    pause::Move,
     registry::Checked,
     view::{Pass, images, is_same, last_activation, name, tag},
 };
@@ -354,6 +356,7 @@ impl Pass<'_> {
         let images = self.images_of(release, None);
         match self.apply(name(release), images, None, &|_| false) {
             Ok(step) => {
+                self.freeze(&step, Move::Forward)?;
                 self.keep_refusal(name(release));
                 self.draft.tell(false, "Applying", format!("moving to {}", candidate.tag));
                 self.draft.step(step)
@@ -410,6 +413,10 @@ impl Pass<'_> {
             .collect();
         if status == old || self.active.is_some_and(|active| is_same(active, release)) {
             return Flow::Continue(());
+        }
+        if self.will_pause() {
+            let pausing = ReleaseState::from(ReleaseReadyReason::Pausing);
+            put(&mut status.conditions, pausing, ConditionStatus::Unknown, "", self.now);
         }
         let step = write_release(release, status);
         self.draft.step(step)

@@ -18,6 +18,7 @@ mod forward;
 mod late;
 mod make;
 mod others;
+mod pause;
 mod pods;
 mod record;
 mod registry;
@@ -31,15 +32,18 @@ mod view;
 use std::ops::ControlFlow;
 
 use belay_api::{
-    Release, Rollback, release::ReleaseStatus, rollback::RollbackStatus, target::TargetStatus,
+    Release, Rollback, annotations::PauseMode, release::ReleaseStatus, rollback::RollbackStatus,
+    target::TargetStatus,
 };
 use jiff::{Timestamp, Unit};
 use serde::{Deserialize, Serialize};
 
-pub use self::foresee::{Foreseen, foresee_rollback};
-use crate::{annotations::ContainerName, observed::Observed, settings::Settings};
-
-pub use self::unfollowed::end_unfollowed;
+pub use self::{
+    foresee::{Foreseen, foresee_rollback},
+    pause::end_unfollowed_claim,
+    unfollowed::end_unfollowed,
+};
+use crate::{annotations::ContainerName, observed::Observed, pause::Claim, settings::Settings};
 
 /// What is to be done in this pass.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -67,6 +71,9 @@ pub struct Plan {
 pub enum Look {
     /// Ask the registry for this image.
     Image(String),
+    /// Read the target's ScaledObject, and then the HPA that it names, afresh; if they are what was
+    /// read last, again and again for a while, until they are not.
+    Scaler,
 }
 
 /// What a mutation depends on: the object that it was decided from.
@@ -105,6 +112,24 @@ pub enum Step {
     },
     /// Apply images and the `release` annotation to the workload.
     Apply(Intent),
+    /// Claim the pause of a ScaledObject, claim it again, or renew the claim.
+    ClaimPause(PauseIntent),
+    /// Drop what our manager for pauses owns on a ScaledObject, and no more.
+    DropPause {
+        /// Its name.
+        scaled_object: String,
+        /// What it was decided from.
+        from: Precondition,
+    },
+    /// Remove a pause that an earlier operator left, with the annotations by which it marked it.
+    RemovePause {
+        /// The ScaledObject's name.
+        scaled_object: String,
+        /// What it was decided from.
+        from: Precondition,
+        /// The whole keys of those annotations.
+        marks: Vec<String>,
+    },
     /// Create a Rollback. That it exists already is no error.
     CreateRollback(Box<Rollback>),
     /// Write a Rollback's status.
@@ -154,6 +179,23 @@ pub struct Intent {
     /// The attempt of a Rollback; absent for other moves.
     #[serde(default)]
     pub attempt: Option<i32>,
+}
+
+/// A server-side apply to a ScaledObject by the manager for pauses: KEDA's annotation of the mode,
+/// `pause-owner` and `pause-expires`, and no more. It is never forced.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PauseIntent {
+    /// The ScaledObject's name.
+    pub scaled_object: String,
+    /// What it was decided from.
+    pub from: Precondition,
+    /// How it is paused; never [`PauseMode::None`].
+    pub mode: PauseMode,
+    /// Who claims it.
+    pub claim: Claim,
+    /// When the claim ends by itself.
+    pub expires: Timestamp,
 }
 
 /// The image of one container.

@@ -17,6 +17,7 @@ use super::{
     apply::NotNow,
     failure::is_system,
     make::put,
+    pause::Move,
     resolve::{Recheck, Resolved},
     view::{Pass, image_for, is_same, last_activation, name, precondition, rollback_name, tag},
 };
@@ -310,7 +311,10 @@ impl<'a> Pass<'a> {
             .collect();
         let may = |manager: &str| held_then.iter().any(|one| one == manager);
         match self.apply(name(to), images, Some(count), &may) {
-            Ok(step) => self.draft.step(step),
+            Ok(step) => {
+                self.freeze(&step, Move::Rollback)?;
+                self.draft.step(step)
+            }
             Err(NotNow::GitOps(_)) => {
                 let step = self.end(rollback, &End::rejected(Rejection::ManagedByGitOps));
                 self.draft.step(step)

@@ -149,7 +149,7 @@ impl Pass<'_> {
             hold: self.wants.hold.as_ref().map(|hold| hold.as_str().to_owned()),
             blocked: self.blocked(),
             reverts: self.reverts(old),
-            pause: None,
+            pause: self.pause_status(),
             waiting: self.draft.waiting.as_ref().map(|(reason, until)| Waiting {
                 reason: (*reason).into(),
                 until: until.map(Time),
@@ -277,7 +277,9 @@ impl Pass<'_> {
     fn candidates(&self, old: Option<&TargetStatus>) -> Vec<CandidateStatus> {
         let before = old.map(|old| old.candidates.as_slice()).unwrap_or_default();
         if self.draft.candidates.is_empty()
-            && (self.draft.step.is_some() || !matches!(self.forge(), Some(Forge::Found { .. })))
+            && (self.draft.step.is_some()
+                || self.draft.keeps_pause
+                || !matches!(self.forge(), Some(Forge::Found { .. })))
         {
             // They were not looked at in this pass.
             return before.to_vec();

@@ -31,6 +31,8 @@ impl Pass<'_> {
 
     pub(super) fn terms(&self, applied: jiff::Timestamp) -> Terms {
         Terms {
+            awaits_resume: false,
+            resume: self.longest_resume(),
             applied,
             deadline: self.wants.deadline,
             bake: self.wants.bake,
@@ -55,7 +57,9 @@ impl Pass<'_> {
         }
         let old = active.status.clone().unwrap_or_default();
         let progress = old.progress.clone().unwrap_or_default();
-        let terms = self.terms(open.start_time.0);
+        let succeeded = progress.succeeded_time.as_ref().map(|time| time.0);
+        let awaits_resume = self.awaits_resume(succeeded);
+        let terms = Terms { awaits_resume, ..self.terms(open.start_time.0) };
         let judgement = judge(&self.rollout(), &terms, &progress, self.now);
         if let Some(wake) = judgement.wake {
             self.draft.wake(wake);
@@ -64,6 +68,9 @@ impl Pass<'_> {
         status.progress = Some(judgement.progress).filter(|one| *one != Progress::default());
         self.write_state(active, &judgement.state, &mut status);
         self.say(&judgement.state);
+        if awaits_resume && matches!(judgement.state, RolloutState::Baking { .. }) {
+            self.await_resume(succeeded.unwrap_or(self.now));
+        }
         self.state = Some(judgement.state);
         if status == old {
             return Flow::Continue(());

@@ -76,6 +76,10 @@ pub(super) struct Draft {
     pub(super) others_rollout: Option<String>,
     /// Whether something is waited for that pods show.
     pub(super) awaits_pods: bool,
+    /// Whether images are about to be applied: a claim for them is live.
+    pub(super) keeps_pause: bool,
+    /// Whether the claim that was there last has gone, and it is not known yet what is there instead.
+    pub(super) keeps_status_of_pause: bool,
 }
 
 impl Draft {

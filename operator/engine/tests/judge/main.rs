@@ -380,6 +380,8 @@ fn absurd_numbers_are_survived() {
                         bake: Duration::from_secs(u64::MAX),
                         fast: Duration::from_secs(u64::MAX),
                         followed: Vec::new(),
+                        awaits_resume: false,
+                        resume: Duration::from_secs(u64::MAX),
                     };
                     let first = judge(&facts, &terms, &Progress::default(), now);
                     judge(&facts, &terms, &first.progress, Timestamp::MAX);

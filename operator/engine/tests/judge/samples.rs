@@ -19,6 +19,8 @@ pub(crate) fn at(second: i64) -> Timestamp {
 
 pub(crate) fn terms() -> Terms {
     Terms {
+        awaits_resume: false,
+        resume: Duration::from_secs(0),
         applied: at(0),
         deadline: Duration::from_secs(600),
         bake: Duration::from_secs(60),

@@ -59,7 +59,8 @@ impl World {
             self.forget();
             return Ok((did, decided));
         }
-        for Look::Image(image) in &decided.look {
+        for look in &decided.look {
+            let Look::Image(image) = look else { continue };
             did.looked = true;
             let answer = self.answer(image);
             self.seen.images.insert(image.clone(), answer);
@@ -152,6 +153,7 @@ impl World {
                 release.metadata.resource_version = Some(version);
             }
             Step::Apply(intent) => return Ok(self.apply(intent)),
+            Step::ClaimPause(_) | Step::DropPause { .. } | Step::RemovePause { .. } => {}
             Step::CreateRollback(rollback) => {
                 let name = rollback.metadata.name.as_deref().ok_or("a Rollback without name")?;
                 if self.rollback(name).is_some() {
@@ -283,6 +285,9 @@ pub(crate) fn kind(step: &Step) -> &'static str {
         Step::BlockRelease { .. } => "step BlockRelease",
         Step::Apply(intent) if intent.force => "step Apply forced",
         Step::Apply(_) => "step Apply",
+        Step::ClaimPause(_) => "step ClaimPause",
+        Step::DropPause { .. } => "step DropPause",
+        Step::RemovePause { .. } => "step RemovePause",
         Step::CreateRollback(_) => "step CreateRollback",
         Step::RollbackStatus { .. } => "step RollbackStatus",
         Step::DeleteRelease { .. } => "step DeleteRelease",

@@ -114,6 +114,9 @@ impl World {
             pods: known(Vec::new()),
             surroundings: known(Surroundings::default()),
             refused: None,
+            pause_refused: None,
+            scaler: None,
+            claims: Vec::new(),
             handicaps: Handicaps::default(),
         };
         let mut world = Self {

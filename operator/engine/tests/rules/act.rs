@@ -19,7 +19,11 @@ impl Case {
     pub(crate) fn pass(&mut self) -> (Plan, bool) {
         let decided = self.plan();
         let mut moved = false;
-        for Look::Image(image) in &decided.look {
+        for look in &decided.look {
+            let Look::Image(image) = look else {
+                moved |= self.look_at_scaler();
+                continue;
+            };
             let answer = self.registry.get(image).cloned();
             let answer = answer.unwrap_or(belay_engine::observed::ImageAnswer::Missing);
             let fact = Fact::known(answer, at(self.now));
@@ -114,6 +118,11 @@ impl Case {
                 release.metadata.resource_version = Some(version);
             }
             Step::Apply(intent) => self.apply(intent),
+            Step::ClaimPause(intent) => self.claim_pause(intent),
+            Step::DropPause { scaled_object, from } => self.drop_pause(scaled_object, from),
+            Step::RemovePause { scaled_object, marks, .. } => {
+                self.remove_pause(scaled_object, marks);
+            }
             Step::CreateRollback(rollback) => {
                 let metadata = self.metadata(rollback.metadata.name.as_ref());
                 let mut rollback = rollback.as_ref().clone();

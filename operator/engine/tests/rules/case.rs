@@ -28,6 +28,8 @@ use belay_engine::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta, Time};
 
+use crate::keda::Keda;
+
 pub(crate) const REPOSITORY: &str = "ghcr.io/acme/web";
 pub(crate) const US: &str = "belay-operator";
 pub(crate) const HOUR: i64 = 3_600;
@@ -79,6 +81,8 @@ pub(crate) struct Case {
     pub(crate) version: u64,
     /// The reasons of all events.
     pub(crate) told: BTreeSet<String>,
+    /// ScaledObjects, and what becomes of them.
+    pub(crate) keda: Keda,
 }
 
 impl Case {
@@ -153,6 +157,9 @@ impl Case {
             pods: Fact::known(Vec::new(), read),
             surroundings: Fact::known(Surroundings::default(), read),
             refused: None,
+            pause_refused: None,
+            scaler: None,
+            claims: Vec::new(),
             handicaps: Handicaps::default(),
         };
         let mut case = Self {
@@ -164,6 +171,7 @@ impl Case {
             refusals: Vec::new(),
             version: 1,
             told: BTreeSet::new(),
+            keda: Keda::default(),
         };
         case.publish("v1.0.0");
         case

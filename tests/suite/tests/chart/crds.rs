@@ -98,7 +98,7 @@ async fn they_and_their_objects_survive_helm() -> Result<()> {
         (Binary::Helm4, Binary::Helm3),
         (Binary::Helm3, Binary::Helm3),
     ] {
-        helm(&cluster, uninstalled_by, &["uninstall", "belay"])?.ok().await?;
+        helm(&cluster, uninstalled_by, &["uninstall", "belay", "--no-hooks"])?.ok().await?;
         kept().await?;
         let deployments = kubectl(&["get", "deployments", "-o", "name"])?.ok().await?;
         ensure!(deployments.is_empty(), "left behind: {deployments}");
@@ -108,7 +108,7 @@ async fn they_and_their_objects_survive_helm() -> Result<()> {
     // Under another name only if that is said.
     for (major, name) in [(Binary::Helm3, "belay-three"), (Binary::Helm4, "belay-four")] {
         let here = helm(&cluster, major, &["list", "--short"])?.ok().await?;
-        helm(&cluster, major, &["uninstall", here.trim()])?.ok().await?;
+        helm(&cluster, major, &["uninstall", here.trim(), "--no-hooks"])?.ok().await?;
         let refused = install(&cluster, major, name, &[]).await?;
         ensure!(!refused.status.success(), "{name} took over what is not its own");
         ensure!(refused.stderr.contains("invalid ownership metadata"), "{}", refused.stderr);

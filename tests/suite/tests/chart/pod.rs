@@ -1,6 +1,6 @@
 //! The operator's pod as the chart makes it.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use belay_components::Binary;
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -14,7 +14,10 @@ fn everything() -> Value {
     json!({
         "image": { "tag": "2.0.0", "digest": format!("sha256:{}", "a".repeat(64)) },
         "imagePullSecrets": ["pull"],
-        "migrateFrom": { "fieldManager": "old-operator" },
+        "migrateFrom": {
+            "fieldManager": "old-operator",
+            "pauseMarks": ["old.example/paused-by", "old.example/at"],
+        },
         "serviceAccount": { "annotations": { "a.example/b": "c: d" } },
         "github": {
             "url": "https://github.example/api/v3",
@@ -170,6 +173,8 @@ async fn every_value_becomes_an_argument() -> Result<()> {
             "--field-manager=belay-operator",
             "--lease-name=belay-operator",
             "--migrate-from-field-manager=old-operator",
+            "--migrate-pause-mark=old.example/paused-by",
+            "--migrate-pause-mark=old.example/at",
             "--github-url=https://github.example/api/v3",
             "--github-token-file=/etc/belay/github/token",
             "--github-ca-file=/etc/belay/github-ca/ca.crt",
@@ -229,6 +234,20 @@ async fn the_program_understands_the_arguments(#[case] values: Value) -> Result<
     // The one variable of the container, as an option.
     let words = ["belay-operator", "run", "--namespace=shop"].map(str::to_owned);
     belay_operator::cli::Cli::parse_from(words.into_iter().chain(arguments))?;
+    let objects = render(Binary::Helm4, &values).await?;
+    let job = of_kind(&objects, "Job").next().context("no Job")?;
+    let container = &job["spec"]["template"]["spec"]["containers"][0];
+    let words: Vec<String> = serde_json::from_value(container["args"].clone())?;
+    let program = [container["command"][0].as_str().unwrap_or_default().to_owned()];
+    let read = belay_operator::cli::Cli::parse_from(program.into_iter().chain(words))?;
+    let belay_operator::cli::Command::ReleasePauses(read) = read.command else {
+        bail!("the Job does something else");
+    };
+    assert_eq!(read.stop, Some((NAMESPACE.to_owned(), OPERATOR.to_owned())));
+    let of_one = values["scope"] == "namespace";
+    assert_eq!(read.namespace.as_deref(), of_one.then_some(NAMESPACE));
+    let marks = values["migrateFrom"]["pauseMarks"].as_array().map_or(0, Vec::len);
+    assert_eq!(read.migrate_pause_mark.len(), marks);
     Ok(())
 }
 
@@ -249,6 +268,13 @@ async fn the_name_is_one_everywhere(
         tool.args(["--set", "crds.install=false,rbac.aggregateToPeople=false", "-n", NAMESPACE]);
     let text = tool.args(["--values", "-"]).input(values.to_string()).ok().await?;
     let names: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("  name: ")).collect();
+    // What is there only while it is uninstalled.
+    let (hooks, names): (Vec<_>, Vec<_>) =
+        names.into_iter().partition(|name| name.contains("release-pauses"));
+    let hook = format!("{name}-release-pauses");
+    let wide_hook = format!("{NAMESPACE}:{name}:release-pauses");
+    let known = |found: &&&str| **found != hook && **found != wide_hook;
+    ensure!(hooks.len() == 10 && !hooks.iter().any(|found| known(&found)), "{hooks:?}");
     let wide = format!("{NAMESPACE}:{name}");
     let (account, role) = (name, name);
     // Each binding names itself, its role, and the account.

@@ -76,6 +76,8 @@ const RESOURCES: [&str; 40] = [
 /// What the operator needs wherever it follows workloads.
 const FOLLOWED: &str = "
     deployments.apps                     get list watch patch
+    scaledobjects.keda.sh                get list watch patch
+    horizontalpodautoscalers.autoscaling get
     replicasets.apps                     list watch
     pods                                 list watch
     releases.belay.dev                   get list watch create patch delete
@@ -328,7 +330,7 @@ async fn an_owner_of_one_namespace_can_install_with_scope_namespace() -> Result<
     ensure!(refused.stderr.contains("clusterroles"), "{}", refused.stderr);
     cluster
         .tool_as(Binary::Helm4, &owner)?
-        .args(["uninstall", RELEASE, "--ignore-not-found", "--namespace", &namespace])
+        .args(["uninstall", RELEASE, "--no-hooks", "--ignore-not-found", "--namespace", &namespace])
         .ok()
         .await?;
     let values = json!({ "scope": "namespace", "rbac": { "clusterWide": false } });

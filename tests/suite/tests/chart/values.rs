@@ -53,6 +53,8 @@ async fn an_unknown_value_is_refused_by_its_name(
 #[case("/fieldManager", json!("helm"))]
 #[case("/fieldManager", json!("kubectl-edit"))]
 #[case("/migrateFrom/fieldManager", json!("kubectl"))]
+#[case("/migrateFrom/pauseMarks", json!(["paused-by"]))]
+#[case("/migrateFrom/pauseMarks", json!(["autoscaling.keda.sh/paused"]))]
 #[case("/fullnameOverride", json!("With.Dots"))]
 #[case("/image/tag", json!(1.2))]
 #[case("/image/tag", json!("a b"))]

@@ -37,6 +37,8 @@ impl Patience {
             bake: Duration::from_secs(60),
             fast: Duration::from_secs(fast),
             followed: vec![ContainerName { is_init: false, name: "app".to_owned() }],
+            awaits_resume: false,
+            resume: Duration::from_secs(0),
         }
     }
 

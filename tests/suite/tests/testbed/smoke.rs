@@ -9,7 +9,7 @@ use belay_testkit::{
     cluster::FIELD_MANAGER,
     keda::Keda,
     kubelet::{Kubelet, Pace},
-    objects::{Workload, scaled_object},
+    objects::{ScaledObject, Workload},
     registry::Registry,
     wait,
 };
@@ -171,7 +171,7 @@ async fn keda_becomes_ready_and_pauses_a_scaled_object() -> Result<()> {
     let _keda = Keda::start(cluster).await?;
     let workload = Workload::deployment("web").replicas(1).image("app", "registry.example/web:1");
     apply(cluster, &namespace, workload.json()).await?;
-    apply(cluster, &namespace, &scaled_object("web", "web", 1, 4)).await?;
+    apply(cluster, &namespace, ScaledObject::of("web").json()).await?;
     let objects = api_of(cluster, &namespace, "ScaledObject")?;
     let condition = |kind: &'static str, status: &'static str| {
         let objects = objects.clone();

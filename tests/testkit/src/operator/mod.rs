@@ -367,10 +367,11 @@ pub fn chart() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charts/belay")
 }
 
-/// The labels by which the objects of one release are found.
+/// The labels by which the operator of one release is found, and no Job of its chart.
 fn selector(release: &str) -> String {
     let (key, value) = LABEL;
-    format!("{key}={value},app.kubernetes.io/instance={release}")
+    let component = "app.kubernetes.io/component=operator";
+    format!("{key}={value},app.kubernetes.io/instance={release},{component}")
 }
 
 /// A program of the workspace, built beside the executable that runs.

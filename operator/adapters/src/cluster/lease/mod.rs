@@ -18,7 +18,11 @@ use kube::{
 use super::{WriteError, send::Sender};
 
 /// Reads a Lease; `None` if there is none.
-async fn read(sender: &Sender, namespace: &str, name: &str) -> Result<Option<Lease>, WriteError> {
+pub(super) async fn read(
+    sender: &Sender,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<Lease>, WriteError> {
     let attempt = format!("read Lease {namespace}/{name}");
     let request = path(namespace).get(name, &GetParams::default());
     match sender.send(&attempt, request).await {

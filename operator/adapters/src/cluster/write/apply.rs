@@ -98,7 +98,7 @@ fn body_of(namespace: &str, workload: &WorkloadFacts, intent: &Intent, key: &str
 }
 
 /// What the next decision depends on, of all that an apply may be answered with.
-fn refusal(status: &Status, class: Class) -> Option<Refusal> {
+pub(super) fn refusal(status: &Status, class: Class) -> Option<Refusal> {
     let managers = conflicting_managers(status);
     if !managers.is_empty() {
         return Some(Refusal::Conflict { managers });
@@ -107,8 +107,8 @@ fn refusal(status: &Status, class: Class) -> Option<Refusal> {
     is_denied.then(|| Refusal::Denied { message: limits::clip(&status.message, MAX_MESSAGE) })
 }
 
-/// Whether the workload is gone: the apply would create it, which the operator has no right to.
-fn would_create(status: &Status) -> bool {
+/// Whether the object is gone: the apply would create it, which the operator has no right to.
+pub(super) fn would_create(status: &Status) -> bool {
     status.code == 403 && status.message.contains(" cannot create resource ")
 }
 

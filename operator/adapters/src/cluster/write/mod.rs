@@ -1,6 +1,9 @@
 //! Writes: one mutation for each step of a plan, each with a precondition.
 
 mod apply;
+mod pause;
+#[cfg(test)]
+mod pause_tests;
 mod records;
 mod target;
 #[cfg(test)]
@@ -12,11 +15,12 @@ use belay_api::{AnnotationPrefix, Release, Rollback, names};
 use belay_engine::{
     observed::{Refusal, WorkloadFacts},
     plan::Step,
+    settings::Settings,
 };
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::Client;
 
-use super::{WriteError, send::Sender};
+use super::{PauseKeys, ScaledObject, WriteError, send::Sender};
 use crate::clock::Clock;
 
 /// Who writes, and under which keys.
@@ -26,6 +30,8 @@ pub struct WriterSettings {
     pub prefix: AnnotationPrefix,
     /// The field manager of images and of the `release` annotation.
     pub field_manager: String,
+    /// By which keys and field manager pauses are written.
+    pub pause: PauseKeys,
     /// The field manager of Belay's own kinds.
     pub status_manager: String,
     /// How long one call may take. The API server cuts its own work on a mutation after 34 s.
@@ -37,6 +43,7 @@ impl Default for WriterSettings {
         Self {
             prefix: AnnotationPrefix::default(),
             field_manager: names::IMAGE_FIELD_MANAGER.to_owned(),
+            pause: PauseKeys::of(&Settings::default()),
             status_manager: names::STATUS_FIELD_MANAGER.to_owned(),
             patience: Duration::from_secs(40),
         }
@@ -71,6 +78,8 @@ pub enum Done {
         /// absent if they do not.
         surprise: Option<String>,
     },
+    /// The pause of a ScaledObject was claimed, dropped or removed.
+    Paused(Box<ScaledObject>),
     /// The apply was refused for a reason that the next decision depends on.
     Refused(Refusal),
     /// It is gone, or was before.
@@ -119,6 +128,13 @@ impl Writer {
                 Ok(Done::Release(Box::new(written)))
             }
             Step::Apply(intent) => self.apply(place, intent).await,
+            Step::ClaimPause(intent) => self.claim_pause(place, intent).await,
+            Step::DropPause { scaled_object, from } => {
+                self.drop_pause(place, scaled_object, from).await
+            }
+            Step::RemovePause { scaled_object, from, marks } => {
+                self.remove_pause(place, scaled_object, from, marks).await
+            }
             Step::DeleteRelease { name, from } => {
                 self.delete::<Release>(place, name, &from.uid, Some(&from.resource_version)).await
             }
