@@ -19,7 +19,7 @@ const VERSIONS: [&str; 12] = [
 
 impl World {
     pub(crate) fn random_move(&mut self) -> Result<(), String> {
-        match self.dice.roll(43) {
+        match self.dice.roll(51) {
             0..=7 => self.passes()?,
             8..=11 => self.work()?,
             12 => self.crash(Crash::BeforeTheStep)?,
@@ -92,6 +92,10 @@ impl World {
                 self.touch(true);
             }
             41 => self.pod_changes(),
+            43 | 44 => {
+                self.keda_acts();
+            }
+            45..=50 => self.keda_moves(),
             _ => self.registry_is_down = !self.registry_is_down,
         }
         Ok(())
@@ -306,6 +310,8 @@ impl World {
         self.forge_is_down = false;
         self.show_forge();
         self.registry_is_down = false;
+        self.keda.is_down = false;
+        self.keda.is_unreadable = false;
         // Longer than all that the operator waits for, one after the other: a day after a tug of war,
         // and an hour for each image that is missing.
         let end = self.now + 48 * 3_600;
@@ -326,7 +332,10 @@ impl World {
                 Some(wake) => {
                     self.now = if in_vain > 10 { wake.max(self.now + 3_601) } else { wake }
                 }
-                None => return self.stay_at_rest(),
+                None => {
+                    self.check_rest()?;
+                    return self.stay_at_rest();
+                }
             }
         }
         Err("it does not come to rest".to_owned())

@@ -19,7 +19,9 @@ use crate::{
 fn world(annotations: &[(&str, &str)]) -> World {
     let mut world = World::new(3, false);
     world.mirrors = false;
-    for name in ["range", "on-failure"] {
+    world.settings.scaled_objects = false;
+    world.keda = crate::keda::Keda::default();
+    for name in ["range", "on-failure", "scaledobject", "pause"] {
         world.annotate(name, None);
     }
     for (name, value) in annotations {

@@ -109,7 +109,7 @@ impl<'a> Pass<'a> {
     }
 
     fn await_proof(&mut self, until: Timestamp, message: String) -> Flow {
-        self.draft.busy(ProgressingReason::Pausing, message);
+        self.busy_pausing(ProgressingReason::Pausing, message);
         self.draft.wait(WaitReason::PauseProof, until);
         Flow::Break(())
     }
@@ -155,12 +155,16 @@ impl<'a> Pass<'a> {
             return Stand::Claim { from, since: self.now, is_lost: false };
         }
         if facts.our_pause(wanted.mode).is_none() {
-            return if self.now < until {
-                Stand::Claim { from, since: claim.since, is_lost: true }
-            } else {
-                let name = wanted.scaled_object;
-                Stand::Cannot(format!("somebody takes the pause of the ScaledObject {name} away"))
-            };
+            if self.now < until {
+                return Stand::Claim { from, since: claim.since, is_lost: true };
+            }
+            if kind == Move::Forward && wanted.is_written {
+                return Stand::Claim { from, since: self.now, is_lost: true };
+            }
+            let name = wanted.scaled_object;
+            return Stand::Cannot(format!(
+                "somebody takes the pause of the ScaledObject {name} away"
+            ));
         }
         if let Some(ours) = facts.claim.as_ref().filter(|one| self.is_our_claim(one))
             && let Some(Step::ClaimPause(intent)) = self.renewal(wanted, ours)
@@ -266,15 +270,15 @@ impl<'a> Pass<'a> {
         let Some(record) = self.record.filter(|_| self.has_wanted(release)) else {
             return self.proof_until(self.now);
         };
-        let could_not = Some(ProgressingReason::CouldNotFreeze);
-        if self.has_said_unpaused(release) || self.said_progressing() == could_not {
+        if self.has_said_unpaused(release) {
             return self.now;
         }
         let waiting = record.status.waiting.as_ref();
-        let waiting = waiting.filter(|one| one.reason.known() == Some(WaitReason::PauseProof));
-        waiting
-            .and_then(|waiting| waiting.until.as_ref())
-            .map_or_else(|| self.proof_until(self.now), |until| until.0)
+        match waiting.filter(|one| one.reason.known() == Some(WaitReason::PauseProof)) {
+            // Without an end it was waited for in vain.
+            Some(waiting) => waiting.until.as_ref().map_or(self.now, |until| until.0),
+            None => self.proof_until(self.now),
+        }
     }
 
     /// A pause that was asked for in writing is waited for, unless a Rollback needs to go on; else it
@@ -293,7 +297,8 @@ impl<'a> Pass<'a> {
                  kubectl annotate -n {} deployment/{} {key}-",
                 self.observed.namespace, self.workload.name
             );
-            self.draft.busy(ProgressingReason::CouldNotFreeze, message);
+            self.busy_pausing(ProgressingReason::CouldNotFreeze, message);
+            self.draft.waiting = Some((WaitReason::PauseProof, None));
             self.draft.wake(time::plus(read, AGAIN).max(self.soon()));
             return Flow::Break(());
         }
@@ -304,7 +309,7 @@ impl<'a> Pass<'a> {
         }
         let note = belay_api::NamedValue::as_str(Note::RolledUnpaused);
         self.draft.tell(true, note, cause.clone());
-        self.draft.busy(ProgressingReason::Pausing, cause);
+        self.busy_pausing(ProgressingReason::Pausing, cause);
         self.draft.wake_soon(self.now);
         Flow::Break(())
     }

@@ -249,7 +249,7 @@ impl<'a> Pass<'a> {
 
     /// Asks for a reading, unless the last one said that nothing can be claimed, and is not old.
     fn look_again(&mut self, wanted: Wanted<'_>) {
-        let last = self.scaler_since(time::plus(self.now, -AGAIN));
+        let last = self.recent_scaler();
         match last.filter(|reading| self.claimable(wanted, reading).is_err()) {
             Some(reading) => self.draft.wake(time::plus(reading.read(), AGAIN)),
             None => {
