@@ -230,6 +230,13 @@ impl World {
         };
         self.next += 1;
         let own = format!("web-by-hand-{}", self.next);
+        let force = self.dice.roll(3) == 0;
+        self.ask_back(&own, name, force);
+    }
+
+    /// A person creates a Rollback; to the latest healthy Release without a name.
+    pub(crate) fn ask_back(&mut self, own: &str, name: String, force: bool) {
+        let own = own.to_owned();
         self.show(|| format!("a person creates the Rollback {own} to {name:?}"));
         let spec = RollbackSpec {
             to_release_ref: ToReleaseRef { target: "web".to_owned(), name },
@@ -237,7 +244,7 @@ impl World {
             initiated_by: Initiator { principal: "alice".to_owned(), type_: InitiatorType::User },
             driver: Driver::Native,
             deployment_options: std::collections::BTreeMap::new(),
-            force: self.dice.roll(3) == 0,
+            force,
             timeout: belay_api::rollback::DEFAULT_TIMEOUT,
         };
         let metadata = ObjectMeta {

@@ -9,6 +9,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod actors;
+mod cuts;
 mod deployment;
 mod keda;
 mod operator;
