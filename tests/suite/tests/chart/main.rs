@@ -7,4 +7,5 @@ mod hosted;
 mod pod;
 mod rbac;
 mod rights;
+mod uninstall;
 mod values;
