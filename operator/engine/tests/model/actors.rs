@@ -334,16 +334,12 @@ impl World {
                 continue;
             }
             let ahead = plan.wake.map(|wake| wake.as_second().max(self.now + 1));
-            match ahead.filter(|wake| *wake <= end) {
-                // What was asked for in vain ten times over will not be answered any more.
-                Some(wake) => {
-                    self.now = if in_vain > 10 { wake.max(self.now + 3_601) } else { wake }
-                }
-                None => {
-                    self.check_rest()?;
-                    return self.stay_at_rest();
-                }
-            }
+            let Some(wake) = ahead.filter(|wake| *wake <= end) else {
+                self.check_rest()?;
+                return self.stay_at_rest();
+            };
+            // What was asked for in vain ten times over will not be answered any more.
+            self.now = if in_vain > 10 { wake.max(self.now + 3_601) } else { wake };
         }
         Err("it does not come to rest".to_owned())
     }

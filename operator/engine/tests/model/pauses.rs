@@ -1,6 +1,9 @@
 //! What is done to pauses, by the operator and by people, and what must never be.
 
-use belay_api::{conditions::find, gates::Verdict, reasons::Note, release::ReleaseStatus};
+use belay_api::{
+    conditions::find, gates::Verdict, reasons::Note, release::ReleaseStatus,
+    rollback::RollbackStatus,
+};
 use belay_engine::{
     observed::{PauseKey, PauseKind, PauseRefused, Refusal, Scaler, ScalerFacts},
     pause::Claim,
@@ -369,7 +372,7 @@ impl World {
         let goes_back = self
             .rollbacks()
             .iter()
-            .any(|one| !one.status.as_ref().is_some_and(|status| status.is_terminal()));
+            .any(|one| !one.status.as_ref().is_some_and(RollbackStatus::is_terminal));
         is_wanted && (is_rolling || goes_back || self.is_about_to_apply(object))
     }
 
