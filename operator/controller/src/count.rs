@@ -3,10 +3,20 @@
 use std::time::Duration;
 
 use belay_api::{
-    Release, Rollback, gates::Verdict, reasons::SucceededReason, rollback::RollbackStatus,
+    NamedValue as _, Release, Rollback,
+    gates::Verdict,
+    reasons::{Note, ProgressingReason, SucceededReason},
+    rollback::RollbackStatus,
+    target::TargetStatus,
 };
+use belay_engine::{observed::ClaimFacts, plan::Notice};
 
-use crate::{metrics::RollbackEnded, operator::Operator};
+use crate::{
+    key::Key,
+    metrics::{PauseProof, RollbackEnded},
+    operator::Operator,
+    stores::Seen,
+};
 
 impl Operator {
     /// Counts a Release that this write judged.
@@ -52,5 +62,50 @@ impl Operator {
             retries: u32::try_from(status.attempt_count.unwrap_or_default().saturating_sub(1))
                 .unwrap_or_default(),
         });
+    }
+
+    /// Counts a pause under which an image was written, once for each claim.
+    pub(crate) fn count_proof(&self, key: &Key, seen: &Seen, notices: &[Notice]) {
+        let instance = &self.settings.instance;
+        let ours = |held: &ClaimFacts| {
+            let claim = held.claim.as_ref().filter(|claim| claim.instance == *instance)?;
+            Some(claim.since)
+        };
+        let Some(since) = seen.claims.iter().find_map(|held| ours(held)) else { return };
+        let is_new = self.memory.of(key, |of| of.proven.replace(since) != Some(since));
+        if is_new && !notices.iter().any(|one| one.reason == Note::RolledUnpaused.as_str()) {
+            self.metrics.pause_proof(PauseProof::Proven);
+            let took = self.clock.now().duration_since(since);
+            self.metrics.pause_proven_after(Duration::try_from(took).unwrap_or_default());
+        }
+    }
+
+    /// Counts what a status says of proofs that the last one did not.
+    pub(crate) fn count_pause(&self, old: Option<&TargetStatus>, new: &TargetStatus) {
+        let reason = |status: &TargetStatus| {
+            belay_api::conditions::find(&status.conditions, "Progressing")?.reason.parse().ok()
+        };
+        let (old, new) = (old.and_then(reason), reason(new));
+        match (old, new) {
+            (Some(ProgressingReason::CouldNotFreeze), _) => {}
+            (_, Some(ProgressingReason::CouldNotFreeze)) => {
+                self.metrics.pause_proof(PauseProof::Unproven);
+            }
+            (Some(ProgressingReason::Resuming), Some(ProgressingReason::Baking)) => {
+                self.metrics.pause_proof(PauseProof::Resumed);
+            }
+            _ => {}
+        }
+    }
+
+    /// Counts proofs that did not come, of which users are told.
+    pub(crate) fn count_told(&self, news: &[Notice]) {
+        for notice in news {
+            if notice.reason == Note::RolledUnpaused.as_str() {
+                self.metrics.pause_proof(PauseProof::Unproven);
+            } else if notice.reason == Note::ResumeUnproven.as_str() {
+                self.metrics.pause_proof(PauseProof::ResumeUnproven);
+            }
+        }
     }
 }

@@ -19,6 +19,7 @@ use belay_engine::{
     plan::Notice,
 };
 use jiff::SignedDuration;
+use tokio::time::Instant;
 
 use crate::{key::Key, stores::TargetId};
 
@@ -62,6 +63,8 @@ pub(crate) struct OfWorkload {
     pub(crate) pods: Option<(PodsOf, PodWatch)>,
     /// Whether it was told that its pods cannot be watched.
     pub(crate) handicap_told: bool,
+    /// Since when the pause was claimed that was proven last, so that it counts once.
+    pub(crate) proven: Option<Timestamp>,
     /// What the last pass wanted to tell, so that it is told once.
     pub(crate) told: Vec<Notice>,
     /// Writes that failed in a row.
@@ -70,11 +73,20 @@ pub(crate) struct OfWorkload {
     unkept: Option<TargetStatus>,
 }
 
+/// What was read of a ScaledObject.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    pub(crate) scaled_object: String,
+    pub(crate) found: Fact<Scaler>,
+    /// When the read began.
+    pub(crate) begun: Instant,
+}
+
 /// What is known of a target's ScaledObject.
 #[derive(Debug, Default)]
 pub(crate) struct Scaling {
-    /// The ScaledObject, and what was read of it.
-    pub(crate) known: Option<(String, Fact<Scaler>)>,
+    /// What was read last.
+    pub(crate) known: Option<Reading>,
     /// The one that is being read, until it is another than it was, and by which look.
     pub(crate) looking: Option<(String, u64)>,
     /// Looks that have begun.

@@ -154,7 +154,8 @@ impl Operator {
         };
         let scaler = seen.workload.as_ref().and_then(|one| one.scaled_object.as_ref());
         let scaler = scaler.and_then(|name| {
-            self.memory.peek(key, |of| of.scaling.reading(name).cloned()).flatten()
+            let changed = self.stores.scaler_changed(key.namespace(), name);
+            self.memory.peek(key, |of| of.scaling.current(name, changed).cloned()).flatten()
         });
         let (images, refused, pause_refused) = self
             .memory

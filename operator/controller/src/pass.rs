@@ -102,6 +102,9 @@ impl Operator {
         if let Some(step) = step {
             let acted = self.act(key, place, &step).await;
             if acted == Acted::Written {
+                if matches!(step, Step::Apply(_)) {
+                    self.count_proof(key, &seen, &notices);
+                }
                 self.tell(key, workload, notices).await;
             }
             return acted.as_str();
@@ -288,6 +291,7 @@ impl Operator {
                 });
                 self.stores.put(*written);
                 let changes = report::transitions(old, status);
+                self.count_pause(old, status);
                 if changes.iter().any(|one| one.reason == StalledReason::TugOfWar.as_str()) {
                     self.metrics.tug_of_war();
                 }
@@ -307,6 +311,7 @@ impl Operator {
         notices: Vec<Notice>,
     ) {
         let news = self.memory.of(key, |of| of.news(notices));
+        self.count_told(&news);
         let Some(workload) = workload else { return };
         self.events.send(key.namespace(), workload, &news).await;
     }

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use crate::{
     images::words,
     key::Key,
-    memory::{Scaling, wait_until},
+    memory::{Reading, Scaling, wait_until},
     operator::Operator,
     stores::Seen,
 };
@@ -39,7 +39,9 @@ impl Operator {
             return;
         };
         let Some(look) = self.memory.of(key, |of| of.scaling.begin(&name)) else { return };
-        let known = self.memory.peek(key, |of| of.scaling.fresh(&name, self.clock.now()));
+        let changed = self.stores.scaler_changed(key.namespace(), &name);
+        let now = self.clock.now();
+        let known = self.memory.peek(key, |of| of.scaling.fresh(&name, changed, now));
         let known = known.flatten();
         let (this, key) = (Arc::downgrade(self), key.clone());
         let mut beside = self.beside.lock().unwrap_or_else(PoisonError::into_inner);
@@ -50,10 +52,12 @@ impl Operator {
             let mut wait = Duration::ZERO;
             loop {
                 let Some(this) = this.upgrade() else { return };
+                let asked = Instant::now();
                 let (found, pause) = this.read_scaler(&key, &name).await;
                 let is_news = known.as_ref().is_none_or(|known| known.get() != found.get());
                 if is_news || begun.elapsed() >= patience(&found) {
-                    let is_kept = this.memory.with(&key, |of| of.scaling.answer(look, found));
+                    let is_kept =
+                        this.memory.with(&key, |of| of.scaling.answer(look, found, asked));
                     if is_kept == Some(true) {
                         this.bell.ring(&key);
                     }
@@ -110,8 +114,8 @@ impl Scaling {
     }
 
     /// What was found wanting, so that something else must be found.
-    fn fresh(&self, name: &str, now: Timestamp) -> Option<Fact<Scaler>> {
-        let known = self.reading(name)?;
+    fn fresh(&self, name: &str, changed: Option<Instant>, now: Timestamp) -> Option<Fact<Scaler>> {
+        let known = self.current(name, changed)?;
         (now.duration_since(known.read()) < FRESH).then(|| known.clone())
     }
 
@@ -120,17 +124,23 @@ impl Scaling {
     }
 
     /// Keeps what was read, unless nobody waits for it any more.
-    fn answer(&mut self, look: u64, found: Fact<Scaler>) -> bool {
-        let Some((name, _)) = self.looking.take_if(|(_, number)| *number == look) else {
+    fn answer(&mut self, look: u64, found: Fact<Scaler>, begun: Instant) -> bool {
+        let Some((scaled_object, _)) = self.looking.take_if(|(_, number)| *number == look) else {
             return false;
         };
-        self.known = Some((name, found));
+        self.known = Some(Reading { scaled_object, found, begun });
         true
     }
 
     /// What was read of this ScaledObject last.
-    pub(crate) fn reading(&self, name: &str) -> Option<&Fact<Scaler>> {
-        self.known.as_ref().filter(|(of, _)| of == name).map(|(_, found)| found)
+    fn reading(&self, name: &str) -> Option<&Fact<Scaler>> {
+        self.known.as_ref().filter(|known| known.scaled_object == name).map(|known| &known.found)
+    }
+
+    /// The same, unless the ScaledObject was seen to change since.
+    pub(crate) fn current(&self, name: &str, changed: Option<Instant>) -> Option<&Fact<Scaler>> {
+        let is_old = |known: &Reading| changed.is_some_and(|changed| known.begun < changed);
+        self.reading(name).filter(|_| !self.known.as_ref().is_some_and(is_old))
     }
 
     /// Forgets what was read, and what is being read: it has been written since.
@@ -150,13 +160,13 @@ mod tests {
 
     #[test]
     fn a_look_that_began_before_a_write_is_worth_nothing() {
-        let mut scaling = Scaling::default();
+        let (mut scaling, now) = (Scaling::default(), Instant::now());
         let first = scaling.begin("web").unwrap();
         assert_eq!(scaling.begin("web"), None, "one look at a time");
         scaling.forget();
         let second = scaling.begin("web").unwrap();
-        assert!(!scaling.answer(first, known(1)) && scaling.reading("web").is_none());
-        assert!(scaling.is_looking(second) && scaling.answer(second, known(2)));
+        assert!(!scaling.answer(first, known(1), now) && scaling.reading("web").is_none());
+        assert!(scaling.is_looking(second) && scaling.answer(second, known(2), now));
         assert_eq!(scaling.reading("web"), Some(&known(2)));
         assert!(scaling.begin("web").is_some(), "it has ended");
         scaling.forget();
@@ -165,21 +175,34 @@ mod tests {
 
     #[test]
     fn another_scaled_object_takes_the_place_of_the_one_that_is_looked_at() {
-        let mut scaling = Scaling::default();
+        let (mut scaling, now) = (Scaling::default(), Instant::now());
         let web = scaling.begin("web").unwrap();
         let api = scaling.begin("api").unwrap();
-        assert!(!scaling.answer(web, known(1)) && scaling.answer(api, known(2)));
+        assert!(!scaling.answer(web, known(1), now) && scaling.answer(api, known(2), now));
         assert_eq!((scaling.reading("web"), scaling.reading("api")), (None, Some(&known(2))));
+    }
+
+    #[test]
+    fn a_reading_of_what_has_changed_since_is_worth_nothing() {
+        let mut scaling = Scaling::default();
+        let look = scaling.begin("web").unwrap();
+        let begun = Instant::now();
+        let (before, after) = (begun - FIRST, begun + FIRST);
+        scaling.answer(look, known(1), begun);
+        assert!(scaling.current("web", None).is_some());
+        assert!(scaling.current("web", Some(before)).is_some());
+        assert!(scaling.current("web", Some(after)).is_none());
+        assert!(scaling.current("api", None).is_none());
     }
 
     #[test]
     fn only_a_young_reading_was_found_wanting() {
         let mut scaling = Scaling::default();
         let look = scaling.begin("web").unwrap();
-        scaling.answer(look, known(100));
+        scaling.answer(look, known(100), Instant::now());
         let at = |second| Timestamp::from_second(second).unwrap();
-        assert_eq!(scaling.fresh("web", at(104)), Some(known(100)));
-        assert_eq!(scaling.fresh("web", at(105)), None);
-        assert_eq!(scaling.fresh("api", at(100)), None);
+        assert_eq!(scaling.fresh("web", None, at(104)), Some(known(100)));
+        assert_eq!(scaling.fresh("web", None, at(105)), None);
+        assert_eq!(scaling.fresh("api", None, at(100)), None);
     }
 }

@@ -61,6 +61,7 @@ impl Group {
             | "tests/suite:hostile"
             | "tests/suite:operator"
             | "tests/suite:ownership"
+            | "tests/suite:pause"
             | "tests/suite:plugin"
             | "operator/adapters:cluster"
             | "operator/adapters:registry" => Self::Operator,

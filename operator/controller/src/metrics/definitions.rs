@@ -115,6 +115,17 @@ pub(super) const PAUSES_OVERDUE: Definition = gauge(
     &[],
     "Claimed pauses of ScaledObjects, whichever operator's, that should have ended by now",
 );
+pub(super) const PAUSE_PROOFS: Definition = counter(
+    "belay_pause_proofs_total",
+    &["outcome"],
+    "Proofs that a pause took hold (proven, unproven), or that autoscaling resumed after it (resumed, \
+     resume-unproven)",
+);
+pub(super) const PAUSE_PROOF_SECONDS: Definition = histogram(
+    "belay_pause_proof_duration_seconds",
+    &[],
+    "Time from the claim of a pause to the image that was written once it was proven",
+);
 pub(super) const BUILD: Definition =
     gauge("belay_build_info", &["version"], "Version of the operator; always 1");
 pub(super) const TARGETS: Definition = gauge("belay_targets", &[], "Targets that are followed");
@@ -151,7 +162,7 @@ pub(super) const FORGE_SUCCESS: Definition = gauge(
 );
 
 /// All metrics, in the order of the reference.
-pub const ALL: [&Definition; 21] = [
+pub const ALL: [&Definition; 23] = [
     &RELEASES,
     &ROLLBACKS,
     &ROLLBACK_DURATION,
@@ -161,6 +172,8 @@ pub const ALL: [&Definition; 21] = [
     &TUGS_OF_WAR,
     &PAUSES,
     &PAUSES_OVERDUE,
+    &PAUSE_PROOFS,
+    &PAUSE_PROOF_SECONDS,
     &RECONCILES,
     &RECONCILE_DURATION,
     &WRITES,

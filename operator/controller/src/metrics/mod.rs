@@ -46,6 +46,8 @@ use self::{
 const PASS_SECONDS: [f64; 9] = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0];
 /// 5 s to 1 h.
 const COMPLETION_SECONDS: [f64; 9] = [5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0];
+/// Bounds for the wait until a pause is proven, in seconds; it is given up after 30.
+const PROOF_SECONDS: [f64; 8] = [0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0];
 /// A Rollback has at most three attempts, hence two retries.
 const RETRIES: [f64; 4] = [0.0, 1.0, 2.0, 3.0];
 
@@ -61,6 +63,8 @@ pub struct Metrics {
     rollback_retries: Family<RollbackLabels, Histogram, Buckets>,
     registry_requests: Family<CategoryLabels, Counter>,
     tugs_of_war: Counter,
+    pause_proofs: Family<OutcomeLabels, Counter>,
+    pause_proof_duration: Histogram,
     namespaces: Namespaces,
     sampler: Arc<OnceLock<Sampler>>,
 }
@@ -94,6 +98,8 @@ impl Metrics {
             rollback_retries: Family::new_with_constructor(Buckets(&RETRIES)),
             registry_requests: Family::default(),
             tugs_of_war: Counter::default(),
+            pause_proofs: Family::default(),
+            pause_proof_duration: Buckets(&PROOF_SECONDS).new_metric(),
             namespaces: Namespaces::default(),
             sampler: Arc::clone(&sampler),
         };
@@ -112,6 +118,8 @@ impl Metrics {
         add(registry, &definitions::ROLLBACK_RETRIES, self.rollback_retries.clone());
         add(registry, &definitions::REGISTRY_REQUESTS, self.registry_requests.clone());
         add(registry, &definitions::TUGS_OF_WAR, self.tugs_of_war.clone());
+        add(registry, &definitions::PAUSE_PROOFS, self.pause_proofs.clone());
+        add(registry, &definitions::PAUSE_PROOF_SECONDS, self.pause_proof_duration.clone());
         let version = [("version", env!("CARGO_PKG_VERSION"))];
         add(registry, &definitions::BUILD, Info::new(version));
         registry.register_collector(Box::new(sample::Collected::new(&self.sampler)));
@@ -163,6 +171,17 @@ impl Metrics {
         self.tugs_of_war.inc();
     }
 
+    /// A proof of a pause came, or did not come in time.
+    pub fn pause_proof(&self, outcome: PauseProof) {
+        let outcome = outcome.as_str();
+        self.pause_proofs.get_or_create(&OutcomeLabels { outcome }).inc();
+    }
+
+    /// From a claim to the image that was written under it.
+    pub fn pause_proven_after(&self, took: Duration) {
+        self.pause_proof_duration.observe(took.as_secs_f64());
+    }
+
     /// The metrics in Prometheus' text format, [`Metrics::CONTENT_TYPE`].
     pub fn text(&self) -> String {
         let mut text = String::new();
@@ -173,6 +192,30 @@ impl Metrics {
 
     /// What [`Metrics::text`] is.
     pub const CONTENT_TYPE: &'static str = prometheus_text::CONTENT_TYPE;
+}
+
+/// What became of a proof.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PauseProof {
+    /// A pause took hold.
+    Proven,
+    /// It has not been seen to, in time.
+    Unproven,
+    /// Autoscaling resumed.
+    Resumed,
+    /// It has not been seen to, in time.
+    ResumeUnproven,
+}
+
+impl PauseProof {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Proven => "proven",
+            Self::Unproven => "unproven",
+            Self::Resumed => "resumed",
+            Self::ResumeUnproven => "resume-unproven",
+        }
+    }
 }
 
 /// A Rollback that reached its end.

@@ -23,6 +23,8 @@ fn full() -> Metrics {
     });
     metrics.registry_asked("throttled");
     metrics.tug_of_war();
+    metrics.pause_proof(PauseProof::Resumed);
+    metrics.pause_proven_after(Duration::from_millis(200));
     metrics.sample_with(|| Sample {
         targets: 7,
         stalled: BTreeMap::from([(StalledReason::TugOfWar, 3)]),

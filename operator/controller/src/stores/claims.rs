@@ -12,6 +12,8 @@ use std::{
 use belay_adapters::cluster::{PauseKeys, ScaledObject};
 use belay_engine::observed::ClaimFacts;
 
+use tokio::time::Instant;
+
 use super::{records::TargetId, version::replaces};
 
 /// A namespace and the name of a ScaledObject.
@@ -39,6 +41,8 @@ struct Seen {
     uid: Option<String>,
     version: Option<String>,
     print: u64,
+    /// When it was seen to be what `print` stands for.
+    since: Instant,
 }
 
 /// All claims.
@@ -61,7 +65,11 @@ impl Claims {
         let print = print_of(object, keys);
         let matters = before.is_none_or(|before| before.print != print);
         let (uid, version) = (metadata.uid.clone(), metadata.resource_version.clone());
-        self.seen.insert(id.clone(), Seen { uid, version, print });
+        let since = match before {
+            Some(before) if !matters => before.since,
+            _ => Instant::now(),
+        };
+        self.seen.insert(id.clone(), Seen { uid, version, print, since });
         let mut claims: Vec<Whose> = self.take(&id).into_iter().collect();
         if let Some(claim) = keys.claim(metadata) {
             let whose = whose(&id, &claim);
@@ -108,6 +116,11 @@ impl Claims {
     /// All of them, with where they belong.
     pub(super) fn all(&self) -> impl Iterator<Item = (Whose, &Arc<ClaimFacts>)> {
         self.all.iter().map(|(id, claim)| (whose(id, claim), claim))
+    }
+
+    /// When a ScaledObject was last seen to change in what a rollout depends on.
+    pub(super) fn changed(&self, id: &ObjectId) -> Option<Instant> {
+        self.seen.get(id).map(|seen| seen.since)
     }
 
     pub(super) fn names(&self) -> Vec<ObjectId> {

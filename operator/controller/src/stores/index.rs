@@ -69,7 +69,7 @@ pub(super) fn look(inner: &Inner, key: &Key, prefix: &AnnotationPrefix) -> Seen 
     let mut seen = Seen { workload: inner.workloads.get(key).cloned(), ..Seen::default() };
     let target = seen.workload.as_ref().and_then(|workload| workload.target.clone());
     seen.record_name = target.clone().or_else(|| default_name(inner, key, &seen));
-    seen.former = former(inner, key, seen.record_name.as_ref().map(TargetName::as_str));
+    seen.former = former(inner, key, seen.record_name.as_ref().map(TargetName::as_str), prefix);
     seen.target = seen.record_name.as_ref().and_then(|name| {
         let id = (key.namespace().to_owned(), name.as_str().to_owned());
         inner.targets.of(&id).next().cloned()
@@ -216,7 +216,18 @@ fn default_name(inner: &Inner, key: &Key, seen: &Seen) -> Option<TargetName> {
     is_free.then_some(name)
 }
 
-fn former(inner: &Inner, key: &Key, target: Option<&str>) -> Vec<Arc<ReleaseTarget>> {
+fn former(
+    inner: &Inner,
+    key: &Key,
+    target: Option<&str>,
+    prefix: &AnnotationPrefix,
+) -> Vec<Arc<ReleaseTarget>> {
+    // The record of an operator that follows by other annotations is its own.
+    let is_of_ours = |record: &ReleaseTarget| {
+        let status = record.status.as_ref();
+        let named = status.and_then(|status| status.annotation_prefix.as_deref());
+        named.is_none_or(|named| named == prefix.as_str())
+    };
     let all = inner.targets.of_workload(key.namespace(), key.name());
-    all.filter(|record| record.metadata.name.as_deref() != target).collect()
+    all.filter(|record| record.metadata.name.as_deref() != target && is_of_ours(record)).collect()
 }

@@ -17,6 +17,7 @@ use belay_adapters::cluster::{PauseKeys, ScaledObject};
 use belay_api::{AnnotationPrefix, Release, ReleaseTarget, Rollback};
 use belay_engine::observed::ClaimFacts;
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::Node};
+use tokio::time::Instant;
 
 use self::{
     claims::Claims,
@@ -104,6 +105,12 @@ impl Stores {
     /// The pauses that are claimed for a target, or stand on a ScaledObject, that no workload has.
     pub(crate) fn unfollowed_claims(&self, target: &TargetId) -> Vec<Arc<ClaimFacts>> {
         index::unfollowed_claims(&self.inner(), target)
+    }
+
+    /// When a ScaledObject was last seen to change in what a rollout depends on; what was read of it
+    /// before is out of date.
+    pub(crate) fn scaler_changed(&self, namespace: &str, name: &str) -> Option<Instant> {
+        self.inner().claims.changed(&(namespace.to_owned(), name.to_owned()))
     }
 
     /// All pauses that are claimed.

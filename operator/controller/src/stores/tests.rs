@@ -277,6 +277,20 @@ fn a_rollback_of_a_target_that_nobody_has_is_looked_at_by_its_own_name() {
 }
 
 #[test]
+fn the_record_of_an_operator_with_another_prefix_is_left_alone() {
+    let bench = bench();
+    let mut record = target("web", "web");
+    let status = record.status.as_mut().unwrap();
+    status.annotation_prefix = Some("other.example".to_owned());
+    record.clone().put(&bench.stores);
+    assert!(bench.seen("web").former.is_empty());
+    record.status.as_mut().unwrap().annotation_prefix = Some("belay.dev".to_owned());
+    record.metadata.resource_version = Some("2".to_owned());
+    record.put(&bench.stores);
+    assert_eq!(bench.seen("web").former.len(), 1, "it is followed no more");
+}
+
+#[test]
 fn while_there_is_a_record_rollbacks_wait_and_are_looked_at_when_it_goes() {
     let bench = bench();
     target("web", "other").put(&bench.stores);

@@ -138,7 +138,8 @@ impl<'a> Pass<'a> {
         let is_recent = |revert: &&Revert| time::plus(revert.time.0, DAY) > self.now;
         let all = self.record.map(|record| record.status.reverts.as_slice()).unwrap_or_default();
         let recent: Vec<&Revert> = all.iter().filter(is_recent).collect();
-        let noted = recent.iter().find(|revert| revert.time.0 >= lost.ended);
+        // One that could not be answered within a day is still the same one.
+        let noted = all.iter().find(|revert| revert.time.0 >= lost.ended);
         let message = format!("{manager} put {live} back; a post-renderer would keep the image");
         let Some(noted) = noted else {
             if recent.len() >= MAX_REVERTS {

@@ -13,6 +13,14 @@ use crate::{judge::RolloutState, time};
 const UNDER_WAY: &str = "a rollout that Belay did not begin is under way";
 
 impl Pass<'_> {
+    /// Says what is done about the pause, unless the condition is the clock of others.
+    pub(super) fn busy_pausing(&mut self, reason: ProgressingReason, message: String) {
+        let is_clock = |said: &(ProgressingReason, String)| said.1 == UNDER_WAY;
+        if !self.draft.progressing.as_ref().is_some_and(is_clock) {
+            self.draft.busy(reason, message);
+        }
+    }
+
     /// Waits for a rollout of others while it makes progress. Our own are judged elsewhere.
     pub(super) fn wait_for_others(&mut self) {
         let is_over = match &self.state {

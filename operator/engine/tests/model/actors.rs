@@ -19,7 +19,7 @@ const VERSIONS: [&str; 12] = [
 
 impl World {
     pub(crate) fn random_move(&mut self) -> Result<(), String> {
-        match self.dice.roll(43) {
+        match self.dice.roll(51) {
             0..=7 => self.passes()?,
             8..=11 => self.work()?,
             12 => self.crash(Crash::BeforeTheStep)?,
@@ -92,6 +92,10 @@ impl World {
                 self.touch(true);
             }
             41 => self.pod_changes(),
+            43 | 44 => {
+                self.keda_acts();
+            }
+            45..=50 => self.keda_moves(),
             _ => self.registry_is_down = !self.registry_is_down,
         }
         Ok(())
@@ -226,6 +230,13 @@ impl World {
         };
         self.next += 1;
         let own = format!("web-by-hand-{}", self.next);
+        let force = self.dice.roll(3) == 0;
+        self.ask_back(&own, name, force);
+    }
+
+    /// A person creates a Rollback; to the latest healthy Release without a name.
+    pub(crate) fn ask_back(&mut self, own: &str, name: String, force: bool) {
+        let own = own.to_owned();
         self.show(|| format!("a person creates the Rollback {own} to {name:?}"));
         let spec = RollbackSpec {
             to_release_ref: ToReleaseRef { target: "web".to_owned(), name },
@@ -233,7 +244,7 @@ impl World {
             initiated_by: Initiator { principal: "alice".to_owned(), type_: InitiatorType::User },
             driver: Driver::Native,
             deployment_options: std::collections::BTreeMap::new(),
-            force: self.dice.roll(3) == 0,
+            force,
             timeout: belay_api::rollback::DEFAULT_TIMEOUT,
         };
         let metadata = ObjectMeta {
@@ -306,6 +317,8 @@ impl World {
         self.forge_is_down = false;
         self.show_forge();
         self.registry_is_down = false;
+        self.keda.is_down = false;
+        self.keda.is_unreadable = false;
         // Longer than all that the operator waits for, one after the other: a day after a tug of war,
         // and an hour for each image that is missing.
         let end = self.now + 48 * 3_600;
@@ -321,13 +334,12 @@ impl World {
                 continue;
             }
             let ahead = plan.wake.map(|wake| wake.as_second().max(self.now + 1));
-            match ahead.filter(|wake| *wake <= end) {
-                // What was asked for in vain ten times over will not be answered any more.
-                Some(wake) => {
-                    self.now = if in_vain > 10 { wake.max(self.now + 3_601) } else { wake }
-                }
-                None => return self.stay_at_rest(),
-            }
+            let Some(wake) = ahead.filter(|wake| *wake <= end) else {
+                self.check_rest()?;
+                return self.stay_at_rest();
+            };
+            // What was asked for in vain ten times over will not be answered any more.
+            self.now = if in_vain > 10 { wake.max(self.now + 3_601) } else { wake };
         }
         Err("it does not come to rest".to_owned())
     }

@@ -300,6 +300,10 @@ impl World {
             moved |= self.controller_acts();
             moved |= self.kubelet();
             moved |= self.count();
+            let keda_moved = self.keda_acts();
+            if keda_moved && !moved {
+                continue;
+            }
             if !moved {
                 return;
             }

@@ -9,8 +9,11 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod actors;
+mod cuts;
 mod deployment;
+mod keda;
 mod operator;
+mod pauses;
 mod rules;
 mod scenarios;
 mod world;
@@ -35,11 +38,16 @@ const MUST_MEET: &[&str] = &[
     "Held Mismatch",
     "Held OnHold",
     "Progressing Baking",
+    "Progressing CouldNotFreeze",
     "Progressing FirstSight",
     "Progressing ImageReverted",
+    "Progressing Pausing",
+    "Progressing Resuming",
     "Progressing RollingBack",
     "Progressing TargetPaused",
     "Ready RolledBack",
+    "ResumeUnproven ResumeUnproven",
+    "RolledUnpaused RolledUnpaused",
     "Stalled ApplyRefused",
     "Stalled BreakerOpen",
     "Stalled Broken",
@@ -62,7 +70,10 @@ const MUST_MEET: &[&str] = &[
     "rollback DeploymentSuperseded",
     "rollback Retrying",
     "step Apply forced",
+    "step ClaimPause",
     "step CreateRollback",
+    "step DropPause",
+    "told PauseLost",
 ];
 
 fn number(name: &str) -> Option<u64> {
@@ -72,7 +83,7 @@ fn number(name: &str) -> Option<u64> {
 /// One sequence; what it must not do is its error.
 fn run(seed: u64, is_shown: bool, settings: &Settings) -> (World, Result<(), String>) {
     let mut world = World::new(seed, is_shown);
-    world.settings = settings.clone();
+    world.settings = Settings { scaled_objects: true, ..settings.clone() };
     let result =
         (0..MOVES).try_for_each(|_| world.random_move()).and_then(|()| world.come_to_rest());
     (world, result)

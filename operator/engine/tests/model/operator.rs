@@ -34,6 +34,7 @@ impl World {
     pub(crate) fn pass(&mut self, crash: Crash) -> Result<(Did, Plan), String> {
         self.passes += 1;
         self.show_workload();
+        self.show_claims();
         let now = at(self.now);
         let decided = plan(&self.seen, &self.settings, now);
         if self.passes.is_multiple_of(512) {
@@ -50,6 +51,9 @@ impl World {
             self.show(|| format!("  step {}", brief(step)));
             self.check_step(step)?;
             self.meet(kind(step));
+            for notice in decided.notices.iter().filter(|one| one.reason == "PauseLost") {
+                self.meet(&format!("told {}", notice.reason));
+            }
             did.wrote |= self.act(step)?;
         } else if let Some(status) = &decided.status {
             self.check_status(status, &decided)?;
@@ -60,12 +64,16 @@ impl World {
             return Ok((did, decided));
         }
         for look in &decided.look {
-            let Look::Image(image) = look else { continue };
+            let Look::Image(image) = look else {
+                did.looked |= self.look_at_scaler();
+                continue;
+            };
             did.looked = true;
             let answer = self.answer(image);
             self.seen.images.insert(image.clone(), answer);
         }
         self.check_world()?;
+        self.check_claims()?;
         if did == Did::default() && decided.wake.is_some_and(|wake| wake <= now) {
             return Err(format!("nothing to do, and a wake in the past: {decided:?}"));
         }
@@ -110,6 +118,8 @@ impl World {
     pub(crate) fn forget(&mut self) {
         self.seen.images.clear();
         self.seen.refused = None;
+        self.seen.pause_refused = None;
+        self.seen.scaler = None;
         self.watches_pods = false;
     }
 
@@ -153,7 +163,11 @@ impl World {
                 release.metadata.resource_version = Some(version);
             }
             Step::Apply(intent) => return Ok(self.apply(intent)),
-            Step::ClaimPause(_) | Step::DropPause { .. } | Step::RemovePause { .. } => {}
+            Step::ClaimPause(intent) => return self.claim_pause(intent),
+            Step::DropPause { scaled_object, from } => {
+                return Ok(self.drop_pause(scaled_object, from));
+            }
+            Step::RemovePause { .. } => return Err("there are no marks".to_owned()),
             Step::CreateRollback(rollback) => {
                 let name = rollback.metadata.name.as_deref().ok_or("a Rollback without name")?;
                 if self.rollback(name).is_some() {

@@ -39,7 +39,10 @@ fn block(release: &Release) -> Option<Block> {
 impl World {
     pub(crate) fn check_step(&self, step: &Step) -> Result<(), String> {
         match step {
-            Step::Apply(intent) => self.check_apply(intent),
+            Step::Apply(intent) => {
+                self.check_pause(intent)?;
+                self.check_apply(intent)
+            }
             Step::CreateRollback(rollback) => self.check_system_rollback(rollback),
             _ => Ok(()),
         }
@@ -206,6 +209,7 @@ impl World {
     ) -> Result<(), String> {
         let none = ReleaseStatus::default();
         let old = old.unwrap_or(&none);
+        self.check_bake(new, old)?;
         if old.previous_release.is_some() && old.previous_release != new.previous_release {
             return Err("previousRelease changed".to_owned());
         }

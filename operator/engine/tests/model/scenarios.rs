@@ -16,10 +16,12 @@ use crate::{
 };
 
 /// A world with two replicas of 1.0.0 that came with Helm, all of it settled.
-fn world(annotations: &[(&str, &str)]) -> World {
+pub(crate) fn world(annotations: &[(&str, &str)]) -> World {
     let mut world = World::new(3, false);
     world.mirrors = false;
-    for name in ["range", "on-failure"] {
+    world.settings.scaled_objects = false;
+    world.keda = crate::keda::Keda::default();
+    for name in ["range", "on-failure", "scaledobject", "pause"] {
         world.annotate(name, None);
     }
     for (name, value) in annotations {
@@ -30,7 +32,7 @@ fn world(annotations: &[(&str, &str)]) -> World {
 }
 
 /// Passes, and the world between them, until nothing happens for `seconds`; the steps.
-fn work(world: &mut World, seconds: i64) -> Vec<&'static str> {
+pub(crate) fn work(world: &mut World, seconds: i64) -> Vec<&'static str> {
     let end = world.now + seconds;
     let mut steps = Vec::new();
     for _ in 0..500 {
@@ -56,7 +58,7 @@ fn stalled(world: &World) -> Option<String> {
     find(conditions, "Stalled").map(|condition| condition.reason.clone())
 }
 
-fn ready(world: &World) -> String {
+pub(crate) fn ready(world: &World) -> String {
     let conditions = &world.target().unwrap().status.conditions;
     find(conditions, "Ready").unwrap().reason.clone()
 }
@@ -66,12 +68,12 @@ fn gate(world: &World, tag: &str) -> Option<Gate> {
     candidates.iter().find(|one| one.tag == tag)?.gate.as_ref()?.known()
 }
 
-fn verdict(world: &World, tag: &str) -> Option<Verdict> {
+pub(crate) fn verdict(world: &World, tag: &str) -> Option<Verdict> {
     let release = world.releases().iter().find(|one| one.config().revisions[0].id == tag)?;
     release.status.as_ref()?.activations.last()?.verdict.as_ref()?.known()
 }
 
-fn image(version: &str) -> String {
+pub(crate) fn image(version: &str) -> String {
     format!("{REPOSITORY}:{version}")
 }
 

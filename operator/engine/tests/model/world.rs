@@ -12,7 +12,10 @@ use belay_engine::{
     settings::Settings,
 };
 
-use crate::deployment::Deployment;
+use crate::{
+    deployment::Deployment,
+    keda::{Keda, ScaledObject},
+};
 
 pub(crate) const REPOSITORY: &str = "ghcr.io/acme/web";
 pub(crate) const US: &str = "belay-operator";
@@ -52,6 +55,7 @@ pub(crate) struct World {
     pub(crate) version: u64,
     pub(crate) settings: Settings,
     pub(crate) deployment: Deployment,
+    pub(crate) keda: Keda,
     /// What the operator sees, and what it remembers: registry answers and the last refusal.
     pub(crate) seen: Observed,
     /// The version of the workload that was shown last.
@@ -126,6 +130,7 @@ impl World {
             version: 1,
             settings: Settings::default(),
             deployment,
+            keda: Keda::default(),
             seen,
             shown: 0,
             github: Vec::new(),
@@ -152,12 +157,27 @@ impl World {
         if world.dice.roll(8) == 0 {
             world.annotate("digest", Some("true"));
         }
+        if world.dice.roll(2) == 0 {
+            world.scale();
+        }
         match world.dice.roll(6) {
             0 => world.add_container("worker"),
             1 => world.add_container("init:migrate"),
             _ => {}
         }
         world
+    }
+
+    /// KEDA scales the workload.
+    pub(crate) fn scale(&mut self) {
+        self.settings.scaled_objects = true;
+        self.keda.objects = vec![ScaledObject::new("web", 1)];
+        self.keda.is_old = self.dice.roll(8) == 0;
+        self.annotate("scaledobject", Some("web"));
+        if self.dice.roll(3) == 0 {
+            let mode = *self.dice.pick(&["scale-in", "full"]);
+            self.annotate("pause", Some(mode));
+        }
     }
 
     /// A second container of the same image, that is followed too.

@@ -269,7 +269,7 @@ fn keda_acts(object: &mut ScalerFacts, is_old: bool) {
     object.is_paused = is_full || holds;
     let policy = if holds { Some("Disabled".to_owned()) } else { object.scale_down.clone() };
     let numbers = (!is_old).then_some(2);
-    object.hpa = (!is_full).then(|| HpaFacts {
+    object.hpa = (!is_full).then_some(HpaFacts {
         scale_down: policy,
         generation: numbers,
         observed_generation: numbers,

@@ -148,6 +148,11 @@ fn said(id: &CallId, body: &Value, names: &Names) -> String {
     }
     match id.verb {
         Verb::Create => body["metadata"]["name"].as_str().unwrap_or_default().to_owned(),
+        Verb::Patch(PatchKind::Apply) if resource.resource == "scaledobjects" => {
+            let keys = body["metadata"]["annotations"].as_object();
+            let keys = keys.map(|all| all.keys().cloned().collect::<Vec<_>>().join(" "));
+            keys.unwrap_or_else(|| "nothing".to_owned())
+        }
         Verb::Patch(PatchKind::Apply) => names.text(&body["spec"]["template"]["spec"].to_string()),
         Verb::Update if resource.resource == "leases" => String::new(),
         _ => format!("~{}", short(&names.value(body))),

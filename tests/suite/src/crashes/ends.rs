@@ -86,8 +86,8 @@ fn plain(kind: Kind, object: &Value, names: &Names) -> Value {
     plain.insert("owners".to_owned(), owners.map(|one| names.value(one)).collect());
     plain.insert("managers".to_owned(), managers(metadata));
     for field in ["config", "spec", "status"] {
-        // How a Deployment's own controller words its status is not ours.
-        if field != "status" || kind != Kind::Deployment {
+        // How the controllers of others word a status is not ours.
+        if field != "status" || !matches!(kind, Kind::Deployment | Kind::ScaledObject) {
             let mut value = names.value(&object[field]);
             if let Some(conditions) = value["conditions"].as_array_mut() {
                 conditions.sort_by_key(|one| one["type"].as_str().map(ToOwned::to_owned));

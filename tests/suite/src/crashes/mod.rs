@@ -16,5 +16,8 @@ mod wire;
 pub use self::{
     enumerate::Enumeration,
     report::{Breach, Finding, Report, Unmet},
-    scenarios::{CHANGED, FIRST_SIGHT, LATE_IMAGE, REWRITTEN, ROLL, ROLLBACK, STUCK, Scenario},
+    scenarios::{
+        CHANGED, FIRST_SIGHT, KEDA_ROLL, KEDA_STUCK, KEDA_UNDONE, LATE_IMAGE, REWRITTEN, ROLL,
+        ROLLBACK, STUCK, Scenario,
+    },
 };

@@ -7,6 +7,10 @@ use serde_json::Value;
 
 use super::timeline::{Kind, Seen};
 
+/// The pause that a rollout takes by default, and the annotation that says whose it is.
+const PAUSED_SCALE_IN: &str = "autoscaling.keda.sh/paused-scale-in";
+const PAUSE_OWNER: &str = "belay.dev/pause-owner";
+
 /// What the rules depend on beside the objects.
 #[derive(Debug, Default)]
 pub(super) struct Terms {
@@ -30,6 +34,7 @@ struct World<'t> {
     releases: BTreeMap<String, Value>,
     rollbacks: BTreeMap<String, Value>,
     deployment: Option<Value>,
+    scaled: Option<Value>,
     /// Automatic Rollbacks by the activation that they leave.
     answered: BTreeMap<(String, u64), String>,
     breaches: Vec<String>,
@@ -42,6 +47,7 @@ impl<'t> World<'t> {
             releases: BTreeMap::new(),
             rollbacks: BTreeMap::new(),
             deployment: None,
+            scaled: None,
             answered: BTreeMap::new(),
             breaches: Vec::new(),
         }
@@ -69,6 +75,7 @@ impl<'t> World<'t> {
                 keep(&mut self.rollbacks, seen);
                 self.see_rollback(seen);
             }
+            Kind::ScaledObject => self.see_scaled_object(seen),
             Kind::Target => {}
         }
     }
@@ -86,6 +93,29 @@ impl<'t> World<'t> {
         if first != seen.name {
             let what = format!("{first} and {} answer activation {ordinal} of {from}", seen.name);
             self.breach(seen, what);
+        }
+    }
+
+    /// Nothing but a pause that says whose it is may be written to a ScaledObject.
+    fn see_scaled_object(&mut self, seen: &Seen) {
+        let before = self.scaled.take();
+        let annotations = &seen.object["metadata"]["annotations"];
+        let is_claimed = annotations[PAUSE_OWNER].is_string();
+        if (annotations[PAUSED_SCALE_IN] == "true") != is_claimed {
+            self.breach(seen, format!("a pause and its claim are not one: {annotations}"));
+        }
+        if let Some(owner) = annotations[PAUSE_OWNER].as_str() {
+            let claim: Value = serde_json::from_str(owner).unwrap_or_default();
+            let release = claim["release"].as_str().unwrap_or_default();
+            if !self.releases.contains_key(release) {
+                self.breach(seen, format!("the claim {owner} is for a Release that is not there"));
+            }
+        }
+        if before.is_some_and(|before| before["spec"] != seen.object["spec"]) {
+            self.breach(seen, "more of the ScaledObject changed than its pause");
+        }
+        if !seen.gone {
+            self.scaled = Some(seen.object.clone());
         }
     }
 
@@ -110,6 +140,12 @@ impl<'t> World<'t> {
             self.breach(seen, format!("the workload names the Release {name}, which is not there"));
         }
         let Some(before) = before else { return };
+        let is_moved = self::image(&before) != image && is_ours;
+        if let Some(scaled) = self.scaled.as_ref().filter(|_| is_moved)
+            && !scaled["metadata"]["annotations"][PAUSE_OWNER].is_string()
+        {
+            self.breach(seen, format!("{image} was applied without a pause"));
+        }
         if without_image(&before) != without_image(&seen.object) {
             self.breach(seen, "more of the workload changed than its image");
         }

@@ -22,6 +22,24 @@ pub struct Scenario {
     pub(super) admission: Option<fn(&str) -> String>,
 }
 
+/// A release is published for a workload that KEDA scales.
+pub const KEDA_ROLL: Scenario =
+    Scenario { name: "crash-keda-roll", play: |scene| Box::pin(keda_roll(scene)), admission: None };
+
+/// The same with one that cannot be pulled.
+pub const KEDA_STUCK: Scenario = Scenario {
+    name: "crash-keda-stuck",
+    play: |scene| Box::pin(keda_stuck(scene)),
+    admission: None,
+};
+
+/// The same, and a person rolls back in mid-rollout.
+pub const KEDA_UNDONE: Scenario = Scenario {
+    name: "crash-keda-undone",
+    play: |scene| Box::pin(keda_undone(scene)),
+    admission: None,
+};
+
 /// A workload that Helm has installed is seen for the first time.
 pub const FIRST_SIGHT: Scenario =
     Scenario { name: "crash-first", play: |scene| Box::pin(first_sight(scene)), admission: None };
@@ -87,11 +105,60 @@ async fn stuck(scene: &Scene) -> Result<()> {
     healthy(scene, "v1.0.0").await
 }
 
-async fn rollback(scene: &Scene) -> Result<()> {
-    settled(scene).await?;
-    scene.bed.release("v1.1.0").await?;
+/// The same with a ScaledObject.
+async fn scaled(scene: &Scene) -> Result<()> {
+    scene.bed.release("v1.0.0").await?;
+    scene.install(&scene.web("1.0.0").annotation("belay.dev/scaledobject", "web")).await?;
+    scene.scale().await?;
+    scene.start();
+    healthy(scene, "v1.0.0").await?;
+    scene.pause().await
+}
+
+async fn keda_roll(scene: &Scene) -> Result<()> {
+    scaled(scene).await?;
+    scene.bed.push("v1.1.0").await?;
+    scene.phase("published");
+    scene.bed.publish("v1.1.0")?;
     healthy(scene, "v1.1.0").await?;
+    let_go(scene).await
+}
+
+async fn keda_stuck(scene: &Scene) -> Result<()> {
+    scaled(scene).await?;
+    scene.bed.push("v1.1.0+no-pull").await?;
+    scene.phase("published");
+    scene.bed.publish("v1.1.0+no-pull")?;
+    rolled_back(scene).await?;
+    healthy(scene, "v1.0.0").await?;
+    let_go(scene).await
+}
+
+async fn keda_undone(scene: &Scene) -> Result<()> {
+    scaled(scene).await?;
+    scene.bed.push("v1.1.0+never-ready").await?;
+    scene.bed.publish("v1.1.0+never-ready")?;
+    rolling(scene, "v1.1.0+never-ready").await?;
     scene.pause().await?;
+    scene.phase("asked");
+    ask_for_rollback(scene).await?;
+    rolled_back(scene).await?;
+    healthy(scene, "v1.0.0").await?;
+    let_go(scene).await
+}
+
+/// Waits until no pause is held.
+async fn let_go(scene: &Scene) -> Result<()> {
+    scene
+        .until("the pause to be dropped", |objects| {
+            let annotations = &objects.one(Kind::ScaledObject, "web")["metadata"]["annotations"];
+            let text = annotations.to_string();
+            if text.contains("pause") { Err(text) } else { Ok(()) }
+        })
+        .await
+}
+
+async fn ask_for_rollback(scene: &Scene) -> Result<()> {
     let rollback: Rollback = serde_json::from_value(json!({
         "apiVersion": "belay.dev/v1alpha1",
         "kind": "Rollback",
@@ -102,8 +169,32 @@ async fn rollback(scene: &Scene) -> Result<()> {
             "initiatedBy": { "principal": "ann", "type": "user" },
         },
     }))?;
-    scene.phase("asked");
     scene.bed.rollbacks().create(&PostParams::default(), &rollback).await?;
+    Ok(())
+}
+
+/// Waits until a release is in mid-rollout: the target says so, and the new pod does not become ready.
+async fn rolling(scene: &Scene, tag: &str) -> Result<()> {
+    scene
+        .until(&format!("{tag} to roll"), |objects| {
+            let active = condition(release(objects, tag), "Active");
+            let progressing = condition(objects.one(Kind::Target, "web"), "Progressing");
+            if active == "True/Applied" && progressing == "True/Rolling" {
+                Ok(())
+            } else {
+                Err(format!("Active={active} Progressing={progressing}"))
+            }
+        })
+        .await
+}
+
+async fn rollback(scene: &Scene) -> Result<()> {
+    settled(scene).await?;
+    scene.bed.release("v1.1.0").await?;
+    healthy(scene, "v1.1.0").await?;
+    scene.pause().await?;
+    scene.phase("asked");
+    ask_for_rollback(scene).await?;
     rolled_back(scene).await?;
     healthy(scene, "v1.0.0").await
 }
@@ -131,19 +222,7 @@ async fn changed(scene: &Scene) -> Result<()> {
     scene.bed.push("v1.1.0+never-ready").await?;
     scene.phase("published");
     scene.bed.publish("v1.1.0+never-ready")?;
-    // In mid-rollout: the target says so, and the new pod does not become ready.
-    scene
-        .until("v1.1.0 to roll", |objects| {
-            let release = release(objects, "v1.1.0+never-ready");
-            let active = condition(release, "Active");
-            let progressing = condition(objects.one(Kind::Target, "web"), "Progressing");
-            if active == "True/Applied" && progressing == "True/Rolling" {
-                Ok(())
-            } else {
-                Err(format!("Active={active} Progressing={progressing}"))
-            }
-        })
-        .await?;
+    rolling(scene, "v1.1.0+never-ready").await?;
     scene.phase("changed");
     scene.set_image(&scene.image("0.9.0")).await?;
     scene

@@ -14,7 +14,8 @@ use belay_operator::config::Allow;
 use belay_testkit::{
     cluster::config,
     fault::{Call, FaultPlan, Outcome, Relay, Target},
-    objects::Workload,
+    keda::Keda,
+    objects::{ScaledObject, Workload},
     wait,
 };
 use hyper_util::{
@@ -22,7 +23,7 @@ use hyper_util::{
     rt::TokioExecutor,
 };
 use kube::client::{Body, ConfigExt as _};
-use tokio::sync::watch;
+use tokio::sync::{OnceCell, watch};
 use tower::Layer as _;
 
 use super::{
@@ -32,7 +33,10 @@ use super::{
     timeline::{Objects, Timeline},
     wire::{Trap, Trapped},
 };
-use crate::operator::{Bed, Running, Wiring, describe};
+use crate::{
+    keda,
+    operator::{Bed, Running, Wiring, World, describe},
+};
 
 /// How GitHub is called in traces.
 const GITHUB: &str = "github";
@@ -86,7 +90,7 @@ impl Scene {
         cut: Option<Cut>,
     ) -> Result<Self> {
         let timeline = Timeline::shared().await?;
-        let bed = Bed::new(scenario.name).await?;
+        let bed = Bed::in_world(World::with_keda().await?, scenario.name).await?;
         timeline.open(&bed.namespace);
         let plan = FaultPlan::new();
         plan.keep_bodies(BODY);
@@ -228,6 +232,17 @@ impl Scene {
         let containers = workload.json().pointer("/spec/template/spec/containers/0/image");
         self.allow(containers.and_then(serde_json::Value::as_str).unwrap_or_default());
         self.bed.create(workload, "helm").await.map(drop)
+    }
+
+    /// Has the workload scaled by KEDA, and waits until its HPA is there and has been seen.
+    ///
+    /// # Errors
+    /// What was there instead.
+    pub(super) async fn scale(&self) -> Result<()> {
+        // One for all runs, which ends with the process.
+        static KEDA: OnceCell<Keda> = OnceCell::const_new();
+        KEDA.get_or_try_init(|| Keda::start(self.bed.world.cluster)).await?;
+        keda::settle(&self.bed.client, &self.bed.namespace, &ScaledObject::of("web")).await
     }
 
     /// Sets the image as a person does.

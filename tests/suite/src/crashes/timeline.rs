@@ -23,7 +23,7 @@ use kube::{
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-use crate::operator::World;
+use crate::{keda, operator::World};
 
 /// The API server ends a watch after so long; the next one goes on where it ended.
 const WATCH_SECONDS: u32 = 290;
@@ -39,12 +39,14 @@ pub(super) enum Kind {
     Rollback,
     /// Belay's view of a workload.
     Target,
+    /// What KEDA scales it by.
+    ScaledObject,
 }
 
 impl Kind {
     /// All of them.
-    pub(super) const ALL: [Self; 4] =
-        [Self::Deployment, Self::Release, Self::Rollback, Self::Target];
+    pub(super) const ALL: [Self; 5] =
+        [Self::Deployment, Self::Release, Self::Rollback, Self::Target, Self::ScaledObject];
 
     fn resource(self) -> ApiResource {
         match self {
@@ -52,6 +54,7 @@ impl Kind {
             Self::Release => ApiResource::erase::<Release>(&()),
             Self::Rollback => ApiResource::erase::<Rollback>(&()),
             Self::Target => ApiResource::erase::<ReleaseTarget>(&()),
+            Self::ScaledObject => keda::Kind::ScaledObject.resource(),
         }
     }
 
@@ -137,7 +140,7 @@ impl Timeline {
         let timeline = TIMELINE.get_or_init(Self::default);
         SHARED
             .get_or_try_init(|| async {
-                let world = World::shared().await?;
+                let world = World::with_keda().await?;
                 let access = world.cluster.admin_access().clone();
                 let (begun, begins) = tokio::sync::oneshot::channel();
                 std::thread::Builder::new().name("timeline".to_owned()).spawn(move || {

@@ -6,5 +6,7 @@ mod scaling;
 
 pub use self::{
     log::{Change, Kind, Log},
-    scaling::{FULL, MANAGER, SCALE_IN, Scaling, condition, is_frozen, is_observed, scale_down},
+    scaling::{
+        FULL, MANAGER, SCALE_IN, Scaling, condition, is_frozen, is_observed, scale_down, settle,
+    },
 };

@@ -18,6 +18,8 @@ pub const SCALE_IN: &str = "autoscaling.keda.sh/paused-scale-in";
 pub const FULL: &str = "autoscaling.keda.sh/paused";
 /// The field manager of the operator's pauses.
 pub const MANAGER: &str = "belay-operator-pause";
+/// The field manager of who wrote a ScaledObject.
+const AUTHOR: &str = "author";
 /// How much of the metric one pod is to have.
 const EACH: u32 = 10;
 
@@ -60,7 +62,7 @@ impl Scaling {
     /// # Errors
     /// What the API server says.
     pub async fn apply(&self, object: &ScaledObject) -> Result<DynamicObject> {
-        let params = PatchParams::apply("author").force();
+        let params = PatchParams::apply(AUTHOR).force();
         Ok(self.objects().patch(object.name(), &params, &Patch::Apply(object.json())).await?)
     }
 
@@ -237,6 +239,28 @@ impl Scaling {
         });
         Ok(found.await?)
     }
+}
+
+/// Applies a ScaledObject as its author does, and waits until KEDA has made its HPA and the HPA
+/// controller has seen it: what [`Scaling::settle`] does, for a KEDA of all namespaces.
+///
+/// # Errors
+/// What was there instead.
+pub async fn settle(client: &Client, namespace: &str, object: &ScaledObject) -> Result<()> {
+    let objects: Api<DynamicObject> =
+        Api::namespaced_with(client.clone(), namespace, &Kind::ScaledObject.resource());
+    let params = PatchParams::apply(AUTHOR).force();
+    objects.patch(object.name(), &params, &Patch::Apply(object.json())).await?;
+    let hpas: Api<HorizontalPodAutoscaler> = Api::namespaced(client.clone(), namespace);
+    let name = hpa_name(object.name());
+    wait::until(&format!("the HPA {name} to be seen"), wait::SOON, || async {
+        match hpas.get_opt(&name).await {
+            Ok(Some(hpa)) if is_observed(&hpa) => Ok(()),
+            other => Err(format!("{other:?}")),
+        }
+    })
+    .await?;
+    Ok(())
 }
 
 /// KEDA's name for the HPA of a ScaledObject.

@@ -6,7 +6,9 @@ use anyhow::{Context as _, Result};
 use belay_api::{AnnotationPrefix, Release, ReleaseTarget, Rollback, crd};
 use belay_testkit::{
     Cluster,
+    cluster::Options,
     github::{GitHub, LimitSettings, NewRelease, Rights},
+    keda::Keda,
     objects::Workload,
     registry::Registry,
     wait,
@@ -34,20 +36,46 @@ pub struct World {
     pub registry: Registry,
 }
 
+/// That of a process's tests.
+static WORLD: OnceCell<World> = OnceCell::const_new();
+
 impl World {
     /// The one of this process.
     ///
     /// # Errors
     /// What could not be started.
     pub async fn shared() -> Result<&'static Self> {
-        static WORLD: OnceCell<World> = OnceCell::const_new();
+        let start = || async { Self::on(Cluster::shared().await?).await };
+        WORLD.get_or_try_init(start).await
+    }
+
+    /// The one of this process, which serves KEDA's objects if this is asked for before anything else
+    /// is: all tests of a process have it in the same way.
+    ///
+    /// # Errors
+    /// What could not be started.
+    pub async fn with_keda() -> Result<&'static Self> {
         let start = || async {
             let cluster = Cluster::shared().await?;
-            cluster.apply_crds(&crd::all(&AnnotationPrefix::default())).await?;
-            let registry = Registry::start(cluster).await?;
-            anyhow::Ok(Self { cluster, registry })
+            Keda::apply_crds(cluster).await?;
+            Self::on(cluster).await
         };
         WORLD.get_or_try_init(start).await
+    }
+
+    /// One with a control plane of its own, until the process ends: for tests that change what all
+    /// namespaces share.
+    ///
+    /// # Errors
+    /// What could not be started.
+    pub async fn apart() -> Result<&'static Self> {
+        let cluster = Box::leak(Box::new(Cluster::start(Options::default()).await?));
+        Ok(Box::leak(Box::new(Self::on(cluster).await?)))
+    }
+
+    async fn on(cluster: &'static Cluster) -> Result<Self> {
+        cluster.apply_crds(&crd::all(&AnnotationPrefix::default())).await?;
+        Ok(Self { cluster, registry: Registry::start(cluster).await? })
     }
 }
 
@@ -71,7 +99,14 @@ impl Bed {
     /// # Errors
     /// What could not be had.
     pub async fn new(prefix: &str) -> Result<Self> {
-        let world = World::shared().await?;
+        Self::in_world(World::shared().await?, prefix).await
+    }
+
+    /// The same in any world.
+    ///
+    /// # Errors
+    /// What could not be had.
+    pub async fn in_world(world: &'static World, prefix: &str) -> Result<Self> {
         let namespace = world.cluster.namespace(prefix).await?;
         let github = GitHub::start().await?;
         github.create_repository(REPO)?;

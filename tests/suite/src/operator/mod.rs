@@ -3,6 +3,7 @@
 
 mod bed;
 mod running;
+pub mod support;
 mod views;
 
 pub use self::{

@@ -31,7 +31,7 @@ const REPO: &str = "acme/web";
 
 /// Which operator follows what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Scope {
+pub(crate) enum Scope {
     Cluster,
     Namespace,
 }
@@ -45,7 +45,7 @@ impl Scope {
     }
 
     /// Only one operator of the cluster follows all namespaces: under a prefix of its own.
-    fn prefix(self) -> &'static str {
+    pub(crate) fn prefix(self) -> &'static str {
         match self {
             Self::Cluster => bed::OTHER_PREFIX,
             Self::Namespace => "belay.dev",
@@ -54,12 +54,26 @@ impl Scope {
 }
 
 /// Values for an operator beside a bed.
-fn values(bed: &Bed, scope: Scope) -> Value {
+pub(crate) fn values(bed: &Bed, scope: Scope) -> Value {
     json!({
         "crds": { "install": false }, "scope": scope.name(), "annotationPrefix": scope.prefix(),
         "github": { "url": bed.github.base_url() }, "pollInterval": "1s",
         "allowHosts": [format!("http://{}", bed.world.registry.host())],
     })
+}
+
+/// Gives the operator a token for GitHub, by a Secret beside it; without one it looks once a minute.
+pub(crate) async fn give_token(bed: &Bed, home: &str, values: &mut Value) -> Result<String> {
+    let token = bed.github.create_token("chart", &Rights::read([REPO]))?;
+    let secret = Secret {
+        metadata: ObjectMeta { name: Some("github".to_owned()), ..ObjectMeta::default() },
+        string_data: Some([("pat".to_owned(), format!("{token}\n"))].into()),
+        ..Secret::default()
+    };
+    let secrets: Api<Secret> = Api::namespaced(bed.client.clone(), home);
+    secrets.create(&PostParams::default(), &secret).await?;
+    values["github"]["tokenSecret"] = json!({ "name": "github", "key": "pat" });
+    Ok(token)
 }
 
 /// Whether Kubernetes counts the operator as available.
@@ -117,21 +131,13 @@ async fn helm_waits_until_the_program_is_ready_and_the_pod_tells_its_end(
 async fn a_release_is_rolled_with_the_rights_of_the_chart(#[case] scope: Scope) -> Result<()> {
     bed::cluster().await?;
     let bed = Bed::new("hosted").await?;
-    let token = bed.github.create_token("chart", &Rights::read([REPO]))?;
     bed.github.set_private(REPO, true)?;
     let home = match scope {
         Scope::Namespace => bed.namespace.clone(),
         Scope::Cluster => bed.world.cluster.namespace("belay").await?,
     };
-    let secret = Secret {
-        metadata: ObjectMeta { name: Some("github".to_owned()), ..ObjectMeta::default() },
-        string_data: Some([("pat".to_owned(), format!("{token}\n"))].into()),
-        ..Secret::default()
-    };
-    let secrets: Api<Secret> = Api::namespaced(bed.client.clone(), &home);
-    secrets.create(&PostParams::default(), &secret).await?;
     let mut values = values(&bed, scope);
-    values["github"]["tokenSecret"] = json!({ "name": "github", "key": "pat" });
+    let token = give_token(&bed, &home, &mut values).await?;
     values["allowRepos"] = json!([format!("{}={REPO}", bed.namespace)]);
     let operator =
         HostedOperator::install(bed.world.cluster, &home, Installation::new(values)).await?;

@@ -10,5 +10,6 @@ mod people;
 mod pod;
 mod rbac;
 mod rights;
+mod uninstall;
 mod upgrade;
 mod values;

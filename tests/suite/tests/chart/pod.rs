@@ -84,9 +84,14 @@ async fn one_replica_runs_and_never_two() -> Result<()> {
 
 /// The profile `restricted` of the Pod Security Standards, and a root that cannot be written.
 #[tokio::test]
-async fn the_pod_is_restricted() -> Result<()> {
+async fn the_pods_are_restricted() -> Result<()> {
     let objects = render(Binary::Helm4, &json!({})).await?;
-    let pod = &deployment(&objects)?["spec"]["template"]["spec"];
+    let job = of_kind(&objects, "Job").next().context("no Job")?;
+    restricted(&deployment(&objects)?["spec"]["template"]["spec"])?;
+    restricted(&job["spec"]["template"]["spec"])
+}
+
+fn restricted(pod: &Value) -> Result<()> {
     assert_eq!(pod["securityContext"]["runAsNonRoot"], true);
     assert_eq!(pod["securityContext"]["seccompProfile"], json!({ "type": "RuntimeDefault" }));
     for key in ["hostNetwork", "hostPID", "hostIPC", "volumes", "initContainers"] {

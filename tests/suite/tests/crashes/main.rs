@@ -8,8 +8,8 @@ use anyhow::{Result, ensure};
 use belay_engine::settings::Settings;
 use belay_suite::{
     crashes::{
-        Breach, CHANGED, Enumeration, FIRST_SIGHT, LATE_IMAGE, REWRITTEN, ROLL, ROLLBACK, Report,
-        STUCK, Scenario,
+        Breach, CHANGED, Enumeration, FIRST_SIGHT, KEDA_ROLL, KEDA_STUCK, KEDA_UNDONE, LATE_IMAGE,
+        REWRITTEN, ROLL, ROLLBACK, Report, STUCK, Scenario,
     },
     operator::Wiring,
 };
@@ -22,6 +22,11 @@ fn show(report: &Report) -> Result<()> {
     Ok(())
 }
 
+/// The operator has KEDA's objects followed in every run.
+fn settings() -> Settings {
+    Settings { scaled_objects: true, ..Wiring::default().settings }
+}
+
 #[rstest]
 #[case::first_sight(&FIRST_SIGHT)]
 #[case::roll(&ROLL)]
@@ -30,11 +35,14 @@ fn show(report: &Report) -> Result<()> {
 #[case::image_not_there_yet(&LATE_IMAGE)]
 #[case::changed_by_a_person_in_mid_rollout(&CHANGED)]
 #[case::rewritten_by_admission(&REWRITTEN)]
+#[case::roll_with_keda(&KEDA_ROLL)]
+#[case::stuck_and_rolled_back_with_keda(&KEDA_STUCK)]
+#[case::undone_in_mid_rollout_with_keda(&KEDA_UNDONE)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn after_every_crash_it_comes_to_the_same_end(
     #[case] scenario: &'static Scenario,
 ) -> Result<()> {
-    let report = Enumeration::of(scenario, Wiring::default().settings).run().await?;
+    let report = Enumeration::of(scenario, settings()).run().await?;
     show(&report)?;
     report.check()
 }
@@ -43,7 +51,7 @@ async fn after_every_crash_it_comes_to_the_same_end(
 /// knows the release only in memory.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_operator_that_records_the_intent_last_is_found_out() -> Result<()> {
-    let settings = Wiring::default().settings;
+    let settings = settings();
     let late = Settings { intent_first: false, ..settings.clone() };
     let wanted = &[Breach::Objects, Breach::End];
     let all = Enumeration { cut_settings: late, wanted, ..Enumeration::of(&ROLL, settings) };

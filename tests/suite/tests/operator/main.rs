@@ -19,5 +19,6 @@ mod rollback_course;
 mod rolls;
 mod scripted_registry;
 mod selection;
-mod support;
 mod verdict;
+
+use belay_suite::operator::support;

@@ -2,14 +2,17 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use belay_api::annotations::{OwnAnnotation, PauseMode};
+use belay_api::{
+    NamedValue as _,
+    annotations::{OwnAnnotation, PauseMode},
+};
 use belay_engine::{
     observed::{ClaimFacts, PauseKey, PauseKind},
     pause::Claim,
     settings::Settings,
 };
 use belay_ownership::{FieldPath, Identity, Ownership};
-use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::{NamespaceResourceScope, apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry};
 use kube::{Resource, api::ObjectMeta};
 use serde::{Deserialize, Serialize};
 
@@ -145,15 +148,15 @@ impl PauseKeys {
         keys.into_iter().map(ToOwned::to_owned).collect()
     }
 
-    /// The keys of annotations that our manager owns, alone or with others.
+    /// The keys of annotations of pauses that our manager owns, alone or with others.
+    ///
+    /// Operators with another prefix write under the same name, and each is to see only its own: what
+    /// stands beside an owner under another prefix is theirs.
     fn owned(&self, metadata: &ObjectMeta) -> Vec<String> {
         let entries = metadata.managed_fields.as_deref().unwrap_or_default();
         // Few objects have an entry of ours: the rest is not decoded.
-        let ours: Vec<_> = entries
-            .iter()
-            .filter(|it| it.manager.as_ref() == Some(&self.manager))
-            .cloned()
-            .collect();
+        let is_ours = |entry: &&ManagedFieldsEntry| entry.manager.as_ref() == Some(&self.manager);
+        let ours: Vec<_> = entries.iter().filter(is_ours).cloned().collect();
         if ours.is_empty() {
             return Vec::new();
         }
@@ -161,6 +164,16 @@ impl PauseKeys {
         let Some(entry) = ownership.entry(&Identity::applier(&self.manager)) else {
             return Vec::new();
         };
+        let annotations = metadata.annotations.as_ref();
+        let is_owner = |key: &&String| {
+            key.strip_suffix(OwnAnnotation::PauseOwner.as_str())
+                .is_some_and(|prefix| prefix.ends_with('/'))
+        };
+        let owners = annotations.into_iter().flatten().map(|(key, _)| key).filter(is_owner);
+        let mut owners = owners.filter(|key| entry.has(&path(key))).peekable();
+        if owners.peek().is_some() && !owners.any(|key| *key == self.owner) {
+            return Vec::new();
+        }
         let keda = KINDS.map(PauseKind::key);
         let keys = keda.into_iter().chain([self.owner.as_str(), self.expires.as_str()]);
         keys.filter(|key| entry.has(&path(key))).map(ToOwned::to_owned).collect()

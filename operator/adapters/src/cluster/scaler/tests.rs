@@ -89,6 +89,15 @@ fn a_claim_says_whose_it_is_until_when_and_how() {
     &[entry(US, "Apply", &[SCALE_IN, OWNER]), entry("kubectl", "Apply", &[SCALE_IN])],
     true, Some(PauseMode::ScaleIn)
 )]
+#[case::of_an_operator_with_another_prefix(
+    &[SCALE_IN, "other.example/pause-owner"],
+    &[entry(US, "Apply", &[SCALE_IN, "other.example/pause-owner"])], false, None
+)]
+#[case::of_two_operators(
+    &[SCALE_IN, OWNER, "other.example/pause-owner"],
+    &[entry(US, "Apply", &[SCALE_IN, OWNER, "other.example/pause-owner"])],
+    true, Some(PauseMode::ScaleIn)
+)]
 #[case::marks_of_an_earlier_operator(&[PAUSED, "old.example/paused-by"], &[], true, None)]
 #[test]
 fn what_our_manager_owns_is_a_claim(

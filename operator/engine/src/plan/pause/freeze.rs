@@ -39,9 +39,16 @@ pub(super) enum Obstacle {
 /// Where the pause stands.
 enum Stand {
     Frozen,
-    Claim { from: Precondition, since: Timestamp, is_lost: bool },
+    Claim { from: Precondition, since: Timestamp, why: Why },
     Wait { until: Timestamp, message: String },
     Cannot(String),
+}
+
+/// Why something is claimed.
+enum Why {
+    Anew,
+    Lost,
+    Renewed,
 }
 
 impl<'a> Pass<'a> {
@@ -57,16 +64,8 @@ impl<'a> Pass<'a> {
         let Some(reading) = self.fresh_scaler() else { return self.look_first(wanted) };
         match self.stand(wanted, reading, &intent.release, kind) {
             Stand::Frozen => Flow::Continue(()),
-            Stand::Claim { from, since, is_lost } => {
-                let name = wanted.scaled_object;
-                if is_lost {
-                    let message =
-                        format!("somebody took the pause of the ScaledObject {name} away");
-                    self.draft.tell(true, "PauseLost", message);
-                } else {
-                    let message = format!("pausing the ScaledObject {name}");
-                    self.draft.tell(false, "Pausing", message);
-                }
+            Stand::Claim { from, since, why } => {
+                self.tell_of_claim(wanted.scaled_object, &why);
                 let release = self.release_of_claim(&intent.release, kind);
                 let step = self.claim(wanted, from, &release, since);
                 self.draft.step(step)
@@ -76,6 +75,19 @@ impl<'a> Pass<'a> {
                 self.await_proof(until, message)
             }
             Stand::Cannot(cause) => self.without_pause(wanted, kind, cause, reading.read()),
+        }
+    }
+
+    fn tell_of_claim(&mut self, name: &str, why: &Why) {
+        match why {
+            Why::Anew => {
+                self.draft.tell(false, "Pausing", format!("pausing the ScaledObject {name}"));
+            }
+            Why::Lost => {
+                let message = format!("somebody took the pause of the ScaledObject {name} away");
+                self.draft.tell(true, "PauseLost", message);
+            }
+            Why::Renewed => {}
         }
     }
 
@@ -109,7 +121,7 @@ impl<'a> Pass<'a> {
     }
 
     fn await_proof(&mut self, until: Timestamp, message: String) -> Flow {
-        self.draft.busy(ProgressingReason::Pausing, message);
+        self.busy_pausing(ProgressingReason::Pausing, message);
         self.draft.wait(WaitReason::PauseProof, until);
         Flow::Break(())
     }
@@ -133,6 +145,9 @@ impl<'a> Pass<'a> {
             Err(Obstacle::Paused) => return Stand::Frozen,
             Err(Obstacle::Cannot(cause) | Obstacle::Refused(cause)) => return Stand::Cannot(cause),
             Err(Obstacle::NotKnown(message)) => {
+                if let Some((_, again)) = self.pause_refused(wanted.scaled_object, false) {
+                    self.draft.wake(again);
+                }
                 return if self.now < until {
                     Stand::Wait { until, message }
                 } else {
@@ -145,27 +160,31 @@ impl<'a> Pass<'a> {
             resource_version: facts.resource_version.clone(),
         };
         let Some(claim) = claim else {
-            return Stand::Claim { from, since: self.now, is_lost: false };
+            return Stand::Claim { from, since: self.now, why: Why::Anew };
         };
         // One that is for another Release, or of the other mode, begins anew.
         let is_other = kind == Move::Forward && claim.release != release;
         let is_switched =
             ours.is_some_and(|ours| ours.mode.is_some_and(|mode| mode != wanted.mode));
         if is_other || is_switched {
-            return Stand::Claim { from, since: self.now, is_lost: false };
+            return Stand::Claim { from, since: self.now, why: Why::Anew };
         }
         if facts.our_pause(wanted.mode).is_none() {
-            return if self.now < until {
-                Stand::Claim { from, since: claim.since, is_lost: true }
-            } else {
-                let name = wanted.scaled_object;
-                Stand::Cannot(format!("somebody takes the pause of the ScaledObject {name} away"))
-            };
+            if self.now < until {
+                return Stand::Claim { from, since: claim.since, why: Why::Lost };
+            }
+            if kind == Move::Forward && wanted.is_written {
+                return Stand::Claim { from, since: self.now, why: Why::Lost };
+            }
+            let name = wanted.scaled_object;
+            return Stand::Cannot(format!(
+                "somebody takes the pause of the ScaledObject {name} away"
+            ));
         }
         if let Some(ours) = facts.claim.as_ref().filter(|one| self.is_our_claim(one))
             && let Some(Step::ClaimPause(intent)) = self.renewal(wanted, ours)
         {
-            return Stand::Claim { from: intent.from, since: claim.since, is_lost: false };
+            return Stand::Claim { from: intent.from, since: claim.since, why: Why::Renewed };
         }
         match facts.is_frozen(wanted.mode, claim.since, reading.read()) {
             Ok(()) => Stand::Frozen,
@@ -251,12 +270,12 @@ impl<'a> Pass<'a> {
 
     /// Whether another operator, or another target, claims the pause, and its time is not over.
     fn is_claimed_by_another(&self, facts: &ScalerFacts) -> bool {
-        let is_others = |claim: &&ClaimFacts| {
+        let is_others = |claim: &ClaimFacts| {
             claim.claim.is_some()
                 && !self.is_our_claim(claim)
                 && claim.expires.is_some_and(|expires| expires > self.now)
         };
-        facts.has_our_pause() && facts.claim.as_ref().filter(is_others).is_some()
+        facts.has_our_pause() && facts.claim.as_ref().is_some_and(is_others)
     }
 
     /// Until when it is waited to learn more where nothing is claimed yet: by our own status, which
@@ -266,15 +285,15 @@ impl<'a> Pass<'a> {
         let Some(record) = self.record.filter(|_| self.has_wanted(release)) else {
             return self.proof_until(self.now);
         };
-        let could_not = Some(ProgressingReason::CouldNotFreeze);
-        if self.has_said_unpaused(release) || self.said_progressing() == could_not {
+        if self.has_said_unpaused(release) {
             return self.now;
         }
         let waiting = record.status.waiting.as_ref();
-        let waiting = waiting.filter(|one| one.reason.known() == Some(WaitReason::PauseProof));
-        waiting
-            .and_then(|waiting| waiting.until.as_ref())
-            .map_or_else(|| self.proof_until(self.now), |until| until.0)
+        match waiting.filter(|one| one.reason.known() == Some(WaitReason::PauseProof)) {
+            // Without an end it was waited for in vain.
+            Some(waiting) => waiting.until.as_ref().map_or(self.now, |until| until.0),
+            None => self.proof_until(self.now),
+        }
     }
 
     /// A pause that was asked for in writing is waited for, unless a Rollback needs to go on; else it
@@ -293,7 +312,8 @@ impl<'a> Pass<'a> {
                  kubectl annotate -n {} deployment/{} {key}-",
                 self.observed.namespace, self.workload.name
             );
-            self.draft.busy(ProgressingReason::CouldNotFreeze, message);
+            self.busy_pausing(ProgressingReason::CouldNotFreeze, message);
+            self.draft.waiting = Some((WaitReason::PauseProof, None));
             self.draft.wake(time::plus(read, AGAIN).max(self.soon()));
             return Flow::Break(());
         }
@@ -304,7 +324,7 @@ impl<'a> Pass<'a> {
         }
         let note = belay_api::NamedValue::as_str(Note::RolledUnpaused);
         self.draft.tell(true, note, cause.clone());
-        self.draft.busy(ProgressingReason::Pausing, cause);
+        self.busy_pausing(ProgressingReason::Pausing, cause);
         self.draft.wake_soon(self.now);
         Flow::Break(())
     }

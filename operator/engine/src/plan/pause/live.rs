@@ -33,7 +33,7 @@ impl<'a> Pass<'a> {
     /// a rollout. A claim for a candidate is looked at when the pass knows whether that is applied.
     pub(in crate::plan) fn mind_pause(&mut self) -> Flow {
         let is_live = self.needs_pause();
-        if let Some(step) = self.to_drop(is_live, false) {
+        if let Some(step) = self.next_drop(is_live, false) {
             return self.drop_claim(step);
         }
         if is_live {
@@ -55,7 +55,7 @@ impl<'a> Pass<'a> {
         if is_over {
             return;
         }
-        if let Some(step) = self.to_drop(self.needs_pause(), true) {
+        if let Some(step) = self.next_drop(self.needs_pause(), true) {
             // What was to be told comes with the status, in the next pass.
             self.draft.notices.clear();
             let _ = self.drop_claim(step);
@@ -73,11 +73,15 @@ impl<'a> Pass<'a> {
     /// Whether our claim is live whatever this pass is about to apply: a rollout of ours is under
     /// way, or its failure is to be answered, or a Rollback is carried out.
     fn needs_pause(&self) -> bool {
-        self.pause_wanted().is_some()
+        self.may_pause()
+            && (self.is_our_rollout() || self.is_going_back() || self.answers_failure())
+    }
+
+    /// Whether any claim of ours can be live.
+    fn may_pause(&self) -> bool {
+        self.will_pause()
             && self.wants.mode == Mode::Apply
             && self.surroundings.scaled_object_of.is_none()
-            && self.is_pausable()
-            && (self.is_our_rollout() || self.is_going_back() || self.answers_failure())
     }
 
     /// Whether a rollout of ours is under way: neither succeeded nor failed.
@@ -122,7 +126,7 @@ impl<'a> Pass<'a> {
     }
 
     /// The next claim or mark that has to go.
-    fn to_drop(&mut self, is_live: bool, is_end: bool) -> Option<Step> {
+    fn next_drop(&mut self, is_live: bool, is_end: bool) -> Option<Step> {
         let observed = self.observed;
         for facts in &observed.claims {
             let is_ours_there = self.is_our_claim(facts)
@@ -157,15 +161,14 @@ impl<'a> Pass<'a> {
             .release(&claim.release)
             .and_then(last_activation)
             .is_some_and(|last| last.start_time.0 >= claim.since);
-        if was_applied || self.pause_wanted().is_none() {
+        if was_applied || !self.may_pause() {
             return false;
         }
         if !is_end {
             return true;
         }
         let until = time::plus(claim.since, WITHOUT_GITHUB);
-        let is_unknown = self.observed.forge.value().is_none() && self.wants.mode == Mode::Apply;
-        if is_unknown && self.is_pausable() && self.now < until {
+        if self.observed.forge.value().is_none() && self.now < until {
             self.draft.wake(until);
             return true;
         }
@@ -249,13 +252,12 @@ impl<'a> Pass<'a> {
 
     /// Asks for a reading, unless the last one said that nothing can be claimed, and is not old.
     fn look_again(&mut self, wanted: Wanted<'_>) {
-        let last = self.scaler_since(time::plus(self.now, -AGAIN));
-        match last.filter(|reading| self.claimable(wanted, reading).is_err()) {
-            Some(reading) => self.draft.wake(time::plus(reading.read(), AGAIN)),
-            None => {
-                self.draft.look.push(Look::Scaler);
-                self.draft.keeps_status_of_pause = true;
-            }
+        let last = self.recent_scaler().filter(|last| self.claimable(wanted, last).is_err());
+        if let Some(last) = last {
+            self.draft.wake(time::plus(last.read(), AGAIN));
+        } else {
+            self.draft.look.push(Look::Scaler);
+            self.draft.keeps_status_of_pause = true;
         }
     }
 

@@ -155,6 +155,12 @@ impl<'a> Pass<'a> {
         self.scaler_since(time::plus(self.now, -FRESH))
     }
 
+    /// The last reading, unless it is time to read anew what could not be had.
+    fn recent_scaler(&self) -> Option<&'a Fact<Scaler>> {
+        let reading = self.observed.scaler.as_ref()?;
+        (time::plus(reading.read(), AGAIN) > self.now).then_some(reading)
+    }
+
     fn scaler_since(&self, since: Timestamp) -> Option<&'a Fact<Scaler>> {
         self.observed.scaler.as_ref().filter(|reading| reading.read() >= since)
     }

@@ -67,7 +67,6 @@ impl ScalerFacts {
             return Err("the pause is not on it");
         }
         match (mode, &self.hpa) {
-            (PauseMode::None, _) => Ok(()),
             (PauseMode::ScaleIn, None) => Err("KEDA has made no HPA for it"),
             (PauseMode::ScaleIn, Some(hpa)) if hpa.policy() != DISABLED => {
                 Err("KEDA has not disabled scale-in of its HPA")
@@ -81,7 +80,7 @@ impl ScalerFacts {
             },
             (PauseMode::Full, _) if !self.is_paused => Err("KEDA does not report it as paused"),
             (PauseMode::Full, Some(_)) => Err("KEDA has not removed its HPA"),
-            (PauseMode::Full, None) => Ok(()),
+            (PauseMode::Full, None) | (PauseMode::None, _) => Ok(()),
         }
     }
 

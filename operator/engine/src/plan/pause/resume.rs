@@ -112,13 +112,9 @@ impl Pass<'_> {
             self.draft.tell(true, NamedValue::as_str(Note::ResumeUnproven), &*message);
         }
         self.draft.note(Note::ResumeUnproven, message);
-        match self.scaler_since(time::plus(self.now, -AGAIN)) {
-            Some(reading) => {
-                self.draft.wake(time::plus(reading.read(), AGAIN).max(time::plus(self.now, SOON)))
-            }
+        match self.recent_scaler() {
+            Some(reading) => self.draft.wake(time::plus(reading.read(), AGAIN)),
             None => self.draft.look.push(Look::Scaler),
         }
     }
 }
-
-const SOON: jiff::SignedDuration = jiff::SignedDuration::from_secs(1);

@@ -65,7 +65,7 @@ impl Way {
 fn come_back_lower(case: &mut Case) {
     let now = case.now;
     let workload = case.workload();
-    workload.uid = "uid-new".to_owned();
+    "uid-new".clone_into(&mut workload.uid);
     workload.created = crate::case::at(now);
     workload.annotations.remove("belay.dev/release");
     workload.annotation_held_by.clear();

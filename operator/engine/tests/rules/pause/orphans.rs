@@ -120,27 +120,27 @@ fn marks_stay_while_a_claim_of_ours_is_live_and_while_we_only_observe() {
     assert_eq!(brief(&case.work(60)), [] as [&str; 0]);
 }
 
-fn claim(instance: &str) -> Option<Claim> {
-    Some(Claim {
+fn claim(instance: &str) -> Claim {
+    Claim {
         instance: instance.to_owned(),
         target: "web".to_owned(),
         release: "web-1".to_owned(),
         since: at(100),
-    })
+    }
 }
 
 /// A claim of a target that no workload has, at second 1000.
 #[rstest]
-#[case::ours(claim(INSTANCE), Some(2_000), true, &[], "drop")]
-#[case::ours_stripped(claim(INSTANCE), Some(2_000), false, &[], "drop")]
-#[case::anothers(claim("ops/other"), Some(2_000), true, &[], "")]
-#[case::anothers_that_is_over(claim("ops/other"), Some(1_000), true, &[], "drop")]
-#[case::anothers_without_an_end(claim("ops/other"), None, true, &[], "drop")]
+#[case::ours(Some(claim(INSTANCE)), Some(2_000), true, &[], "drop")]
+#[case::ours_stripped(Some(claim(INSTANCE)), Some(2_000), false, &[], "drop")]
+#[case::anothers(Some(claim("ops/other")), Some(2_000), true, &[], "")]
+#[case::anothers_that_is_over(Some(claim("ops/other")), Some(1_000), true, &[], "drop")]
+#[case::anothers_without_an_end(Some(claim("ops/other")), None, true, &[], "drop")]
 #[case::unreadable(None, Some(2_000), true, &[], "drop")]
 #[case::nobodys(None, None, false, &[], "")]
 #[case::marked(None, None, false, &["x/by"], "remove")]
-#[case::marked_and_ours(claim(INSTANCE), Some(2_000), true, &["x/by"], "drop")]
-#[case::marked_and_anothers(claim("ops/other"), Some(2_000), true, &["x/by"], "")]
+#[case::marked_and_ours(Some(claim(INSTANCE)), Some(2_000), true, &["x/by"], "drop")]
+#[case::marked_and_anothers(Some(claim("ops/other")), Some(2_000), true, &["x/by"], "")]
 fn of_a_target_that_no_workload_has(
     #[case] claim: Option<Claim>,
     #[case] expires: Option<i64>,

@@ -9,25 +9,25 @@ use crate::{
     keda::brief,
 };
 
-fn hpa(policy: Option<&str>, generation: Option<i64>, observed: Option<i64>) -> Option<HpaFacts> {
+fn hpa(policy: Option<&str>, generation: Option<i64>, observed: Option<i64>) -> HpaFacts {
     let scale_down = policy.map(ToOwned::to_owned);
-    Some(HpaFacts { scale_down, generation, observed_generation: observed })
+    HpaFacts { scale_down, generation, observed_generation: observed }
 }
 
 const OFF: Option<&str> = Some("Disabled");
 
 /// What was read after the claim, and whether it is applied under it.
 #[rstest]
-#[case::seen(hpa(OFF, Some(2), Some(2)), true, 0, true)]
-#[case::seen_later(hpa(OFF, Some(2), Some(3)), true, 0, true)]
-#[case::not_seen(hpa(OFF, Some(2), Some(1)), true, 0, false)]
-#[case::never_seen(hpa(OFF, Some(1), None), true, 0, false)]
-#[case::not_disabled(hpa(None, Some(2), Some(2)), true, 0, false)]
-#[case::another_policy(hpa(Some("Min"), Some(2), Some(2)), true, 0, false)]
+#[case::seen(Some(hpa(OFF, Some(2), Some(2))), true, 0, true)]
+#[case::seen_later(Some(hpa(OFF, Some(2), Some(3))), true, 0, true)]
+#[case::not_seen(Some(hpa(OFF, Some(2), Some(1))), true, 0, false)]
+#[case::never_seen(Some(hpa(OFF, Some(1), None)), true, 0, false)]
+#[case::not_disabled(Some(hpa(None, Some(2), Some(2))), true, 0, false)]
+#[case::another_policy(Some(hpa(Some("Min"), Some(2), Some(2))), true, 0, false)]
 #[case::no_hpa(None, true, 0, false)]
-#[case::nobody_says_what_was_seen(hpa(OFF, None, None), true, 1, false)]
-#[case::but_it_must_have_been_by_now(hpa(OFF, None, None), true, 2, true)]
-#[case::not_disabled_on_an_old_server(hpa(None, None, None), true, 2, false)]
+#[case::nobody_says_what_was_seen(Some(hpa(OFF, None, None)), true, 1, false)]
+#[case::but_it_must_have_been_by_now(Some(hpa(OFF, None, None)), true, 2, true)]
+#[case::not_disabled_on_an_old_server(Some(hpa(None, None, None)), true, 2, false)]
 fn scale_in(
     #[case] hpa: Option<HpaFacts>,
     #[case] is_paused: bool,
@@ -43,8 +43,8 @@ fn scale_in(
 
 #[rstest]
 #[case::no_hpa(None, true, true)]
-#[case::the_hpa_lives_on(hpa(None, Some(1), Some(1)), true, false)]
-#[case::held_by_a_pause_of_scale_in(hpa(OFF, Some(2), Some(2)), true, false)]
+#[case::the_hpa_lives_on(Some(hpa(None, Some(1), Some(1))), true, false)]
+#[case::held_by_a_pause_of_scale_in(Some(hpa(OFF, Some(2), Some(2))), true, false)]
 #[case::not_reported(None, false, false)]
 fn in_full(#[case] hpa: Option<HpaFacts>, #[case] is_paused: bool, #[case] is_proven: bool) {
     let is_applied = is_applied("full", 0, |object| {
@@ -79,7 +79,7 @@ fn the_annotation_must_still_be_there() {
     // KEDA has done it, and then it is taken away.
     case.object().pauses.clear();
     let object = case.object().clone();
-    assert_eq!(object.hpa, hpa(OFF, Some(2), Some(2)));
+    assert_eq!(object.hpa, Some(hpa(OFF, Some(2), Some(2))));
     case.keda.is_down = true;
     case.show_claims();
     case.look_at_scaler();

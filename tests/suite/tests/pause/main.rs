@@ -1,0 +1,12 @@
+//! The operator and the pause of KEDA: the real KEDA operator and the real HPA controller, with a
+//! metric that the test moves.
+
+mod access;
+mod down;
+mod failing;
+mod foreign;
+mod modes;
+mod objects;
+mod roll;
+mod scene;
+mod sweep;
