@@ -2,6 +2,7 @@
 
 mod config;
 mod identity;
+pub(crate) mod proxy;
 mod stack;
 mod words;
 
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use kube::Client;
 
+use self::proxy::Proxy;
 use crate::{
     cli::cluster::ClusterArgs,
     error::{Error, chain},
@@ -26,6 +28,8 @@ pub struct Cluster {
     pub context: Option<String>,
     /// The API server's URL, without credentials.
     pub server: String,
+    /// The URL of the proxy before it, without credentials.
+    pub proxy: Option<String>,
     /// How long each request may take; `None` for as long as it takes.
     pub timeout: Option<Duration>,
 }
@@ -43,14 +47,18 @@ impl std::fmt::Debug for Cluster {
 pub fn connect(args: &ClusterArgs, environment: &Environment) -> Result<Cluster, Error> {
     let place = config::resolve(args, environment)?;
     let server = config::shown(&place.config.cluster_url);
-    let service = stack::stack(&place.config).map_err(|cause| {
-        Error::other(format!("prepare the connection to {server}: {}", chain(cause.as_ref())))
-    })?;
+    let attempt = format!("prepare the connection to {server}");
+    let proxy = Proxy::of(&place.config, environment)
+        .map_err(|error| Error::other(format!("{attempt}: {error}")).hint(error.hint))?;
+    let shown = proxy.as_ref().map(Proxy::shown);
+    let service = stack::stack(&place.config, proxy)
+        .map_err(|cause| Error::other(format!("{attempt}: {}", chain(cause.as_ref()))))?;
     Ok(Cluster {
         client: Client::new(service, place.config.default_namespace.clone()),
         namespace: place.config.default_namespace,
         context: place.context,
         server,
+        proxy: shown,
         timeout: Some(args.request_timeout).filter(|limit| !limit.is_zero()),
     })
 }

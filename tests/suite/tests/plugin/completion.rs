@@ -7,9 +7,9 @@ use belay_components::Binary;
 use rstest::rstest;
 
 use crate::{
+    run::program,
     scene::{Scene, release_name},
     status::healthy,
-    support::program,
 };
 
 #[rstest]

@@ -2,7 +2,6 @@
 //! becomes of it where it may not read or nobody answers.
 
 mod access;
-mod cli;
 mod completion;
 mod doctor;
 mod exits;
@@ -14,9 +13,11 @@ mod leave;
 mod list;
 mod mockups;
 mod owners;
+mod proxies;
 mod rollback;
+mod run;
 mod scene;
+mod shown;
 mod status;
-mod support;
 mod terminal;
 mod why;

@@ -14,7 +14,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{Shell, ago};
+use crate::{run::Shell, shown::ago};
 
 /// The container that is moved.
 pub(crate) const APP: &str = "app";

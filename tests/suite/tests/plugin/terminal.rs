@@ -28,9 +28,10 @@ use rustix::{
 use serde_json::{Value, json};
 
 use crate::{
+    run::{Shell, program},
     scene::{Scene, condition},
+    shown::masked,
     status::{healthy, moving},
-    support::{Shell, masked, program},
 };
 
 fn size_of(count: u16) -> Result<NonZeroU16> {
