@@ -5,6 +5,7 @@ mod access;
 mod completion;
 mod doctor;
 mod exits;
+mod formats;
 mod helms;
 mod history;
 mod hold;

@@ -145,6 +145,15 @@ impl Scene {
         self.put::<ReleaseTarget>(name, json!({}), status).await
     }
 
+    /// Changes a ReleaseTarget, and its status.
+    pub(crate) async fn patch_target(&self, name: &str, body: Value, status: Value) -> Result<()> {
+        let api: Api<ReleaseTarget> = self.api();
+        let params = PatchParams::default();
+        api.patch(name, &params, &Patch::Merge(&body)).await?;
+        api.patch_status(name, &params, &Patch::Merge(&status)).await?;
+        Ok(())
+    }
+
     /// A Release of a tag, with this status. Returns its name.
     pub(crate) async fn release(&self, target: &str, tag: &str, status: Value) -> Result<String> {
         let name = release_name(target, tag);
