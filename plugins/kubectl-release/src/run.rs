@@ -18,6 +18,8 @@ const SHIM: &str = "kubectl_complete-release";
 
 /// The program.
 pub fn main() -> ExitCode {
+    // `COMPLETE=zsh kubectl-release` prints a script that completes verbs and flags, and ends here.
+    clap_complete::CompleteEnv::with_factory(Cli::command).complete();
     let arguments = without_name_of_shim(std::env::args_os().collect());
     let mut out = Out::real();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

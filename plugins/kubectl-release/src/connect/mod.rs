@@ -48,7 +48,7 @@ pub fn connect(args: &ClusterArgs, environment: &Environment) -> Result<Cluster,
     let place = config::resolve(args, environment)?;
     let server = config::shown(&place.config.cluster_url);
     let attempt = format!("prepare the connection to {server}");
-    let proxy = Proxy::of(&place.config, environment)
+    let proxy = Proxy::of(&place.config, place.proxy_origin, environment)
         .map_err(|error| Error::other(format!("{attempt}: {error}")).hint(error.hint))?;
     let shown = proxy.as_ref().map(Proxy::shown);
     let service = stack::stack(&place.config, proxy)
@@ -63,10 +63,25 @@ pub fn connect(args: &ClusterArgs, environment: &Environment) -> Result<Cluster,
     })
 }
 
-/// The names of all contexts of the kubeconfig, for completion.
+/// What a kubeconfig has under names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Entry {
+    /// A cluster, a user and a namespace.
+    Context,
+    /// Where an API server is.
+    Cluster,
+    /// Credentials.
+    User,
+}
+
+/// The names of all entries of that kind of the kubeconfig, for completion.
 ///
 /// # Errors
 /// The kubeconfig cannot be read.
-pub fn contexts(args: &ClusterArgs, environment: &Environment) -> Result<Vec<String>, Error> {
-    config::contexts(args, environment)
+pub fn names(
+    args: &ClusterArgs,
+    environment: &Environment,
+    entry: Entry,
+) -> Result<Vec<String>, Error> {
+    config::names(args, environment, entry)
 }

@@ -54,18 +54,20 @@ pub(crate) struct ProxyError {
 }
 
 impl Proxy {
-    /// The proxy of the kubeconfig or, as in kubectl, that of the environment for this host.
+    /// The proxy of the configuration, which stands in `origin`, or, as in kubectl, that of the
+    /// environment for this host.
     ///
     /// # Errors
     /// One is named that cannot be used: never is the API server then asked without it.
     pub(super) fn of(
         config: &Config,
+        origin: &str,
         environment: &Environment,
     ) -> Result<Option<Self>, ProxyError> {
         let server = &config.cluster_url;
         if let Some(proxy) = &config.proxy_url {
             let text = proxy.to_string();
-            return Self::read(&text, "proxy-url of the kubeconfig", server).map(Some);
+            return Self::read(&text, origin, server).map(Some);
         }
         let variables = match server.scheme_str() {
             Some("http") => ["HTTP_PROXY", "http_proxy"],
@@ -106,7 +108,7 @@ impl Proxy {
     }
 
     fn error(&self, why: &str) -> BoxError {
-        let is_of_the_environment = !self.origin.contains(' ');
+        let is_of_the_environment = self.origin.to_ascii_lowercase().ends_with("_proxy");
         let way_round = if is_of_the_environment {
             "; name the API server in NO_PROXY if it can be reached without"
         } else {
@@ -266,7 +268,7 @@ mod tests {
     fn chosen(server: &str, variables: &[(&str, &str)]) -> Result<Option<String>, ProxyError> {
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let environment = variables.iter().map(own).collect();
-        let proxy = Proxy::of(&Config::new(server.parse().unwrap()), &environment)?;
+        let proxy = Proxy::of(&Config::new(server.parse().unwrap()), "", &environment)?;
         Ok(proxy.map(|proxy| proxy.shown()))
     }
 

@@ -1,7 +1,10 @@
 //! `status -w` without a name: rows of what changed, appended at the widths of the first list as
 //! kubectl does, or with `--refresh` the table drawn anew in place.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use kube::{ResourceExt as _, runtime::watcher};
 use tokio::time::Instant;
@@ -11,6 +14,7 @@ use super::{
     notes, nothing, options,
     pulse::{Beat, Pulse, Rate, changes},
     screen::Screen,
+    vigil::Vigil,
 };
 use crate::{
     Error, Exit, Session,
@@ -48,6 +52,8 @@ pub(super) async fn run(args: &StatusArgs, session: &mut Session<'_>) -> Result<
     let depth = if is_json { Depth::Target } else { Depth::Workload };
     let prefix = session.global.annotation_prefix.clone();
     let mut is_first = true;
+    let mut vigil = Vigil::default();
+    let mut instances = BTreeSet::new();
     loop {
         let read = Instant::now();
         let labels = args.selector.as_deref();
@@ -63,8 +69,9 @@ pub(super) async fn run(args: &StatusArgs, session: &mut Session<'_>) -> Result<
                         session.out.note(nothing(scope))?;
                     }
                 }
+                instances = operators(&fleet);
                 if refreshes {
-                    show.refresh(&fleet, args, session)?;
+                    show.refresh(&fleet, &vigil, args, session)?;
                 } else {
                     show.append(&fleet, args, session)?;
                 }
@@ -75,6 +82,12 @@ pub(super) async fn run(args: &StatusArgs, session: &mut Session<'_>) -> Result<
         }
         is_first = false;
         loop {
+            let news = vigil.look(&reader, instances.clone()).await;
+            if !news.is_empty() && refreshes {
+                // The table has room for it.
+                break;
+            }
+            news.into_iter().try_for_each(|line| session.out.note(line))?;
             match pulse.next().await {
                 Beat::Over => return Ok(Exit::Timeout),
                 Beat::Tick => {}
@@ -83,6 +96,12 @@ pub(super) async fn run(args: &StatusArgs, session: &mut Session<'_>) -> Result<
         }
         pulse.keep_pace(read).await;
     }
+}
+
+/// The Leases of the operators that follow these Targets.
+fn operators(fleet: &Fleet) -> BTreeSet<String> {
+    let instance = |member: &Member| member.target.value.status.as_ref()?.instance.clone();
+    fleet.members.iter().filter_map(instance).collect()
 }
 
 struct Rows {
@@ -147,13 +166,14 @@ impl Rows {
     fn refresh(
         &mut self,
         fleet: &Fleet,
+        vigil: &Vigil,
         args: &StatusArgs,
         session: &mut Session<'_>,
     ) -> Result<(), Error> {
         let options = options(args, session);
         let table = list::table(fleet, args.all_namespaces, &options);
-        let lines: Vec<Line> =
-            table.lines(options.style, &table.widths(options.style), !args.no_headers);
+        let mut lines: Vec<Line> = vigil.lines(&options);
+        lines.extend(table.lines(options.style, &table.widths(options.style), !args.no_headers));
         Ok(self.screen.draw(&lines, session.out)?)
     }
 }
