@@ -5,7 +5,7 @@ use std::{ffi::OsString, path::Path, process::ExitCode};
 use clap::{CommandFactory as _, FromArgMatches as _, error::ErrorKind};
 
 use crate::{
-    cli::{Cli, Verb},
+    cli::{Cli, Verb, for_people},
     error::Error,
     exit::Exit,
     out::Out,
@@ -53,7 +53,7 @@ fn called(arguments: &[OsString]) -> &'static str {
 
 /// Runs the verb of `arguments`, of which the first is the program's name.
 pub async fn run(arguments: Vec<OsString>, out: &mut Out) -> Exit {
-    let command = Cli::command().bin_name(called(&arguments));
+    let command = for_people(called(&arguments));
     let parsed = command
         .try_get_matches_from(&arguments)
         .and_then(|matches| Cli::from_arg_matches(&matches));

@@ -24,6 +24,8 @@ pub struct Cluster {
     pub client: Client,
     /// The namespace: `-n`, else that of the context, else `default`.
     pub namespace: String,
+    /// Whether `-n` says it: then commands must say it too.
+    pub is_namespace_told: bool,
     /// The context; `None` where only a server was given, or in a pod.
     pub context: Option<String>,
     /// The API server's URL, without credentials.
@@ -56,6 +58,7 @@ pub fn connect(args: &ClusterArgs, environment: &Environment) -> Result<Cluster,
     Ok(Cluster {
         client: Client::new(service, place.config.default_namespace.clone()),
         namespace: place.config.default_namespace,
+        is_namespace_told: args.namespace.as_ref().is_some_and(|name| !name.is_empty()),
         context: place.context,
         server,
         proxy: shown,

@@ -31,6 +31,9 @@ use crate::{
 /// A read is one of the whole list.
 const RATE: Rate = Rate { pace: Duration::from_millis(500), poll: 5 };
 
+/// The longest word of the column STATUS.
+const LONGEST_STATUS: &str = "Progressing";
+
 pub(super) async fn run(args: &StatusArgs, session: &mut Session<'_>) -> Result<Exit, Error> {
     let is_json = match args.output.for_programs() {
         None => false,
@@ -145,7 +148,15 @@ impl Rows {
         }
         let table = list::table(&changed, args.all_namespaces, &options);
         let headers = self.widths.is_none() && !args.no_headers;
-        let widths = self.widths.get_or_insert_with(|| table.widths(style));
+        let widths = self.widths.get_or_insert_with(|| {
+            let mut widths = table.widths(style);
+            // Rows to come have room for every status.
+            let status = 1 + usize::from(args.all_namespaces);
+            if let Some(width) = widths.get_mut(status) {
+                *width = (*width).max(LONGEST_STATUS.len());
+            }
+            widths
+        });
         for line in table.lines(style, widths, headers) {
             session.out.line(line)?;
         }
