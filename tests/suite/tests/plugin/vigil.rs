@@ -60,7 +60,9 @@ async fn a_log_says_it_once_and_goes_on() -> Result<()> {
         Ok(said.clone())
     };
     hear("hint: kubectl get pods -n ").await?;
-    let renewed = Patch::Merge(json!({"spec": {"renewTime": "2026-11-30T02:20:04.000000Z"}}));
+    let renewed = format!("{:.6}", jiff::Timestamp::now());
+    let renewed = json!({"spec": {"renewTime": renewed, "leaseDurationSeconds": 300}});
+    let renewed = Patch::Merge(renewed);
     leases.patch("operator", &PatchParams::default(), &renewed).await?;
     let said = hear("is renewed again\n").await?;
     let lease = format!("Lease {}/operator", scene.namespace);

@@ -85,7 +85,7 @@ pub(super) async fn run(args: &StatusArgs, session: &mut Session<'_>) -> Result<
         }
         is_first = false;
         loop {
-            let news = vigil.look(&reader, instances.clone()).await;
+            let news = vigil.look(&reader, instances.clone(), session.out.now()).await;
             if !news.is_empty() && refreshes {
                 // The table has room for it.
                 break;

@@ -8,11 +8,16 @@ use crate::{
         live::tag,
     },
     print::{Icon, Line, Paint},
+    read::{Fact, Why},
 };
 
-/// `None` where the workload is not part of a release of Helm.
+/// `None` where the workload is not part of a release of Helm, or nobody asked.
 pub(super) fn line(seen: &Seen<'_>, options: &Options) -> Option<Line> {
     let live = seen.live.as_ref()?;
+    // A watch reads Helm's records for its last frame alone.
+    if matches!(seen.snapshot.helm, Fact::Unknown(Why::NotAsked)) {
+        return None;
+    }
     let source = Source::of(live, &seen.snapshot.helm);
     let (first, second) = match &source {
         Source::NotHelm => return None,

@@ -1,12 +1,13 @@
 //! Whether the operator lives that a watch waits for: without it nothing moves, and nothing says so. Its
-//! Lease is seen twice, as long apart as it holds: that the clocks of two machines differ is then no
-//! matter.
+//! Lease is seen twice. It counts as not renewed if it has not changed for as long as it holds, or if
+//! by the clock it ended long ago; two machines' clocks may differ by the margin.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
 };
 
+use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, ResourceExt as _};
 use tokio::time::Instant;
@@ -19,12 +20,12 @@ use crate::{
     read::Reader,
 };
 
-/// How long a Lease holds that does not say so, and how long one waits before saying that nothing can be
-/// known.
+/// How long a Lease holds that does not say so; how long passes between two looks at most; and how long
+/// one waits before saying that nothing can be known.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// How long a Lease is believed to hold at most: the next look is then.
-const LONGEST: Duration = Duration::from_mins(1);
+/// By how much two clocks may differ.
+const MARGIN: Duration = Duration::from_mins(1);
 
 /// The operators that are waited for, by their Leases.
 #[derive(Debug, Default)]
@@ -46,7 +47,7 @@ struct Watched {
 struct Seen {
     version: Option<String>,
     is_held: bool,
-    renewed: Option<String>,
+    renewed: Option<Timestamp>,
     holds: Duration,
 }
 
@@ -64,6 +65,7 @@ impl Vigil {
         &mut self,
         reader: &Reader,
         instances: BTreeSet<String>,
+        clock: Timestamp,
     ) -> Vec<String> {
         let now = Instant::now();
         let mut news = Vec::new();
@@ -86,6 +88,7 @@ impl Vigil {
                 &instance,
                 read.map(|lease| lease.as_ref().map(Seen::of)),
                 now,
+                clock,
             ));
         }
         news
@@ -111,6 +114,7 @@ impl Watched {
         instance: &str,
         read: Result<Option<Seen>, Error>,
         now: Instant,
+        clock: Timestamp,
     ) -> Vec<String> {
         let namespace = instance.split('/').next().unwrap_or_default();
         let command = format!("kubectl get pods -n {namespace} -l app.kubernetes.io/name=belay");
@@ -118,20 +122,17 @@ impl Watched {
         self.due = now + PATIENCE;
         self.silence = match read {
             Ok(Some(seen)) => {
-                self.due = now + seen.holds;
+                let pause = seen.holds.min(PATIENCE);
+                self.due = now + pause;
                 let since = match &self.seen {
                     Some((last, since)) if *last == seen => *since,
                     _ => now,
                 };
-                let holds = seen.holds;
-                let renewed = seen.renewed.clone().unwrap_or_else(|| "it was made".to_owned());
-                let fact = if seen.is_held {
-                    format!("the operator's Lease {instance} was not renewed since {renewed}")
-                } else {
-                    format!("nobody holds the operator's Lease {instance} since {renewed}")
-                };
+                let same = now - since;
+                let is_silent = same >= pause && (seen.has_ended(clock) || same >= seen.holds);
+                let fact = seen.silence(instance);
                 self.seen = Some((seen, since));
-                (now - since >= holds).then_some(Silence { fact, command: Some(command) })
+                is_silent.then_some(Silence { fact, command: Some(command) })
             }
             Ok(None) => {
                 let fact = format!("the operator's Lease {instance} does not exist");
@@ -172,8 +173,26 @@ impl Seen {
         Self {
             version: lease.resource_version(),
             is_held: spec.holder_identity.is_some_and(|holder| !holder.is_empty()),
-            renewed: spec.renew_time.map(|time| seconds(time.0)),
-            holds: holds.clamp(Duration::from_secs(1), LONGEST),
+            renewed: spec.renew_time.map(|time| time.0),
+            holds: holds.max(Duration::from_secs(1)),
+        }
+    }
+
+    /// Whether nobody holds it, or nobody did for long by the clock.
+    fn has_ended(&self, clock: Timestamp) -> bool {
+        let age = |renewed: Timestamp| Duration::try_from(clock.duration_since(renewed)).ok();
+        let is_old = |age: Duration| age > self.holds.saturating_add(MARGIN);
+        !self.is_held || self.renewed.and_then(age).is_some_and(is_old)
+    }
+
+    fn silence(&self, instance: &str) -> String {
+        match (self.is_held, self.renewed) {
+            (false, _) => format!("nobody holds the operator's Lease {instance}"),
+            (true, Some(time)) => {
+                let time = seconds(time);
+                format!("the operator's Lease {instance} was not renewed since {time}")
+            }
+            (true, None) => format!("the operator's Lease {instance} was never renewed"),
         }
     }
 }
@@ -189,65 +208,79 @@ mod tests {
         Ok(Some(Seen {
             version: Some(version.to_owned()),
             is_held,
-            renewed: Some("2026-11-30T02:10:04Z".to_owned()),
-            holds: Duration::from_secs(10),
+            renewed: Some(RENEWED.parse().unwrap()),
+            holds: Duration::from_mins(5),
         }))
     }
 
     /// What is told of these reads, each so many seconds after the first.
-    fn told(reads: Vec<(u64, Read)>) -> Vec<String> {
+    fn told(reads: Vec<(u64, Read)>, late: Duration) -> Vec<String> {
         let begun = Instant::now();
         let mut watched = Watched { begun, due: begun, seen: None, silence: None };
         let mut all = Vec::new();
+        let clock: Timestamp = RENEWED.parse().unwrap();
         for (second, read) in reads {
-            all.extend(watched.hear("belay/operator", read, begun + Duration::from_secs(second)));
+            let passed = Duration::from_secs(second);
+            all.extend(watched.hear("belay/operator", read, begun + passed, clock + late + passed));
         }
         all
     }
 
+    const RENEWED: &str = "2026-11-30T02:10:04Z";
+
     const HINT: &str = "hint: kubectl get pods -n belay -l app.kubernetes.io/name=belay";
+
+    const LOST: &str = "note: the operator's Lease belay/operator was not renewed since \
+                        2026-11-30T02:10:04Z: nothing moves while no operator runs";
 
     #[test]
     fn a_lease_that_is_renewed_says_nothing() {
-        assert!(
-            told(vec![(0, seen("1", true)), (10, seen("2", true)), (20, seen("3", true))])
-                .is_empty()
-        );
+        let reads = || vec![(0, seen("1", true)), (15, seen("1", true)), (299, seen("1", true))];
+        assert!(told(reads(), Duration::ZERO).is_empty());
+        // The clocks differ.
+        let renewed = vec![(0, seen("1", true)), (15, seen("2", true)), (30, seen("3", true))];
+        assert!(told(renewed, Duration::from_hours(1)).is_empty());
     }
 
     #[test]
     fn a_lease_that_is_not_renewed_is_told_once_and_so_is_its_return() {
         let reads = vec![
             (0, seen("1", true)),
-            (5, seen("1", true)),
-            (10, seen("1", true)),
-            (20, seen("1", true)),
-            (30, seen("2", true)),
-            (40, seen("3", true)),
+            (15, seen("1", true)),
+            (300, seen("1", true)),
+            (315, seen("1", true)),
+            (330, seen("2", true)),
         ];
-        let lost = "note: the operator's Lease belay/operator was not renewed since \
-                    2026-11-30T02:10:04Z: nothing moves while no operator runs";
         let back = "note: the operator's Lease belay/operator is renewed again";
-        assert_eq!(told(reads), [lost, HINT, back]);
+        assert_eq!(told(reads, Duration::ZERO), [LOST, HINT, back]);
+    }
+
+    #[test]
+    fn a_lease_that_ended_long_ago_is_told_at_the_second_look() {
+        let reads = || vec![(0, seen("1", true)), (14, seen("1", true)), (15, seen("1", true))];
+        assert_eq!(told(reads(), Duration::from_mins(7)), [LOST, HINT]);
+        assert!(told(reads(), Duration::from_mins(5)).is_empty());
     }
 
     #[test]
     fn a_lease_without_a_holder_or_without_anything_is_told_too() {
-        let told_of = told(vec![(0, seen("1", false)), (10, seen("1", false))]);
-        assert!(told_of[0].starts_with("note: nobody holds the operator's Lease"), "{told_of:?}");
-        let told_of = told(vec![(0, Ok(None)), (15, Ok(None))]);
-        assert!(told_of[0].contains("Lease belay/operator does not exist"), "{told_of:?}");
-        assert_eq!(told_of[1], HINT);
+        let all = told(vec![(0, seen("1", false)), (15, seen("1", false))], Duration::ZERO);
+        assert!(all[0].starts_with("note: nobody holds the operator's Lease"), "{all:?}");
+        let all = told(vec![(0, Ok(None)), (15, Ok(None))], Duration::ZERO);
+        assert!(all[0].contains("Lease belay/operator does not exist"), "{all:?}");
+        assert_eq!(all[1], HINT);
     }
 
     #[test]
     fn what_cannot_be_read_is_unknown_and_not_gone() {
         let forbidden = || Err(Error::new(Class::Forbidden, "leases are not yours"));
         assert_eq!(
-            told(vec![(0, forbidden()), (15, forbidden()), (30, forbidden())]),
+            told(vec![(0, forbidden()), (15, forbidden()), (30, forbidden())], Duration::ZERO),
             ["note: whether the operator runs is unknown: leases are not yours"]
         );
         let silent = || Err(Error::new(Class::Unreachable, "no answer"));
-        assert!(told(vec![(0, silent()), (15, silent()), (30, silent())]).is_empty());
+        assert!(
+            told(vec![(0, silent()), (15, silent()), (30, silent())], Duration::ZERO).is_empty()
+        );
     }
 }

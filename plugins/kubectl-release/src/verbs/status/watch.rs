@@ -63,7 +63,7 @@ pub(super) async fn run(
     loop {
         let instance =
             snapshot.target().and_then(|target| target.status.as_ref()?.instance.clone());
-        let news = vigil.look(&reader, instance.into_iter().collect()).await;
+        let news = vigil.look(&reader, instance.into_iter().collect(), session.out.now()).await;
         let seen = Seen::of(&snapshot, session.global.annotation_prefix.as_ref());
         // What the operator says of an image that is gone ends nothing.
         let verdict = verdict(&seen.standing, args.until).filter(|_| seen.behind().is_none());
