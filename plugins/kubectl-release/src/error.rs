@@ -2,13 +2,13 @@
 //! `hint:` lines. The class alone gives the exit code (specification of the plugin, section C.5).
 
 use std::{
-    fmt, io,
+    fmt, io, iter,
     ops::{Deref, DerefMut},
 };
 
 use kube::core::Status;
 
-use crate::exit::Exit;
+use crate::{connect::proxy::ProxyError, exit::Exit};
 
 /// What kind of failure it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,6 +113,9 @@ impl Error {
 
     /// What kube said about `attempt`.
     pub fn of_kube(attempt: &str, error: &kube::Error) -> Self {
+        if let Some(proxy) = of_proxy(error) {
+            return Self::new(Class::Unreachable, format!("{attempt}: {proxy}")).hint(&proxy.hint);
+        }
         match error {
             kube::Error::Api(status) => {
                 let mut error = Self::of_status(attempt, status);
@@ -201,6 +204,12 @@ impl From<io::Error> for Error {
         }
         Self::other(format!("write the output: {error}"))
     }
+}
+
+/// The proxy's part in a failure.
+fn of_proxy<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a ProxyError> {
+    let mut causes = iter::successors(Some(error), |&error| error.source());
+    causes.find_map(|cause| cause.downcast_ref())
 }
 
 /// All causes in one line; some libraries repeat theirs.

@@ -5,7 +5,7 @@ use std::{ffi::OsString, path::Path, process::ExitCode};
 use clap::{CommandFactory as _, FromArgMatches as _, error::ErrorKind};
 
 use crate::{
-    cli::{Cli, Verb},
+    cli::{Cli, Verb, for_people},
     error::Error,
     exit::Exit,
     out::Out,
@@ -18,6 +18,8 @@ const SHIM: &str = "kubectl_complete-release";
 
 /// The program.
 pub fn main() -> ExitCode {
+    // `COMPLETE=zsh kubectl-release` prints a script that completes verbs and flags, and ends here.
+    clap_complete::CompleteEnv::with_factory(Cli::command).complete();
     let arguments = without_name_of_shim(std::env::args_os().collect());
     let mut out = Out::real();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -51,7 +53,7 @@ fn called(arguments: &[OsString]) -> &'static str {
 
 /// Runs the verb of `arguments`, of which the first is the program's name.
 pub async fn run(arguments: Vec<OsString>, out: &mut Out) -> Exit {
-    let command = Cli::command().bin_name(called(&arguments));
+    let command = for_people(called(&arguments));
     let parsed = command
         .try_get_matches_from(&arguments)
         .and_then(|matches| Cli::from_arg_matches(&matches));

@@ -5,9 +5,12 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::Args;
 
+/// The heading of all these flags in the help.
+pub const HEADING: &str = "Cluster";
+
 /// Where and as whom.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Cluster")]
+#[command(next_help_heading = HEADING)]
 pub struct ClusterArgs {
     /// Path to the kubeconfig file
     #[arg(long, global = true, value_name = "FILE")]
@@ -35,7 +38,16 @@ pub struct ClusterArgs {
         hide_short_help = true,
         hide_env_values = true
     )]
-    pub token: Option<Token>,
+    pub token: Option<Hidden>,
+    /// User name, for servers that ask for a password
+    #[arg(long, global = true, value_name = "NAME", hide_short_help = true)]
+    pub username: Option<String>,
+    /// Password of that user
+    #[arg(long, global = true, value_name = "PASSWORD", hide_short_help = true)]
+    pub password: Option<Hidden>,
+    /// Proxy before the API server: http, https or socks5
+    #[arg(long, global = true, value_name = "URL", hide_short_help = true)]
+    pub proxy_url: Option<String>,
     /// User to impersonate
     #[arg(long = "as", global = true, value_name = "NAME", hide_short_help = true)]
     pub as_user: Option<String>,
@@ -96,24 +108,24 @@ pub struct ClusterArgs {
     pub disable_compression: Option<bool>,
 }
 
-/// A bearer token, which no debug output shows.
+/// A token or password, which no debug output shows.
 #[derive(Clone)]
-pub struct Token(String);
+pub struct Hidden(String);
 
-impl Token {
-    /// The token itself.
+impl Hidden {
+    /// The text itself.
     pub fn expose(&self) -> &str {
         &self.0
     }
 }
 
-impl std::fmt::Debug for Token {
+impl std::fmt::Debug for Hidden {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("[redacted]")
     }
 }
 
-impl std::str::FromStr for Token {
+impl std::str::FromStr for Hidden {
     type Err = std::convert::Infallible;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {

@@ -18,7 +18,7 @@ pub mod why;
 use std::time::Duration;
 
 use belay_api::AnnotationPrefix;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use self::{cluster::ClusterArgs, output::StyleArgs};
 
@@ -141,6 +141,22 @@ pub enum Verb {
     Complete(completion::CompleteArgs),
 }
 
+/// Usage, verbs and examples first; they would be far above the many options that kubectl has.
+const HELP: &str = "\
+{about-with-newline}
+{usage-heading} {usage}{after-help}
+
+{all-args}";
+
+/// The command line under that name, as people read its help. The verbs stand in groups there.
+pub fn for_people(name: &'static str) -> clap::Command {
+    Cli::command()
+        .bin_name(name)
+        .override_usage(format!("{name} VERB [OPTIONS]"))
+        .help_template(HELP)
+        .mut_subcommands(|verb| verb.help_template(HELP).hide(true))
+}
+
 /// A duration of Go: `10s`, `1m30s`, `500ms`; a bare number counts seconds.
 ///
 /// # Errors
@@ -174,7 +190,6 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
     use rstest::rstest;
 
     use super::*;
@@ -182,6 +197,21 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+        for_people("kubectl release").debug_assert();
+    }
+
+    #[test]
+    fn the_help_has_each_verb_once_and_examples_before_options() {
+        let mut command = for_people("kubectl release");
+        let help = command.render_help().to_string();
+        let verbs = Cli::command();
+        for verb in verbs.get_subcommands().filter(|verb| !verb.is_hide_set()) {
+            let line = format!("\n  {} ", verb.get_name());
+            assert_eq!(help.matches(&line).count(), 1, "{line}{help}");
+        }
+        let at = |text: &str| help.find(text).unwrap();
+        assert!(at("Usage: kubectl release VERB") < at("\nRead:"));
+        assert!(at("\nExamples:") < at("\nOptions:"));
     }
 
     #[rstest]

@@ -12,7 +12,7 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig},
 };
 
-use super::{identity, words};
+use super::{Entry, identity, words};
 use crate::{
     cli::cluster::ClusterArgs,
     error::{Error, chain},
@@ -24,6 +24,8 @@ use crate::{
 pub(super) struct Place {
     pub(super) config: Config,
     pub(super) context: Option<String>,
+    /// Where the proxy of the configuration stands, if there is one.
+    pub(super) proxy_origin: &'static str,
 }
 
 /// Finds the cluster.
@@ -38,6 +40,13 @@ pub(super) fn resolve(args: &ClusterArgs, environment: &Environment) -> Result<P
     if let Some(server) = told(args.server.as_ref()) {
         config.cluster_url = parse_url(server)?;
     }
+    let mut proxy_origin = "proxy-url of the kubeconfig";
+    if let Some(proxy) = told(args.proxy_url.as_ref()) {
+        proxy_origin = "--proxy-url";
+        config.proxy_url = Some(proxy.parse().map_err(|error| {
+            Error::usage(format!("--proxy-url {:?} is no URL: {error}", words::without_user(proxy)))
+        })?);
+    }
     trust(args, &mut config)?;
     identity::apply(args, &mut config.auth_info)?;
     if let Some(namespace) = told(args.namespace.as_ref()) {
@@ -47,16 +56,21 @@ pub(super) fn resolve(args: &ClusterArgs, environment: &Environment) -> Result<P
     if config.default_namespace.is_empty() {
         "default".clone_into(&mut config.default_namespace);
     }
-    Ok(Place { config, context })
+    Ok(Place { config, context, proxy_origin })
 }
 
-/// The names of all contexts.
-pub(super) fn contexts(
+/// The names of all entries of that kind.
+pub(super) fn names(
     args: &ClusterArgs,
     environment: &Environment,
+    entry: Entry,
 ) -> Result<Vec<String>, Error> {
-    let kubeconfig = read(args, environment)?.unwrap_or_default();
-    Ok(kubeconfig.contexts.into_iter().map(|named| named.name).collect())
+    let config = read(args, environment)?.unwrap_or_default();
+    Ok(match entry {
+        Entry::Context => config.contexts.into_iter().map(|named| named.name).collect(),
+        Entry::Cluster => config.clusters.into_iter().map(|named| named.name).collect(),
+        Entry::User => config.auth_infos.into_iter().map(|named| named.name).collect(),
+    })
 }
 
 /// The URL without user and password.

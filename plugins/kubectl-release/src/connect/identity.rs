@@ -15,6 +15,7 @@ pub(super) fn apply(args: &ClusterArgs, login: &mut AuthInfo) -> Result<(), Erro
         without_other_logins(login);
         login.token = Some(token.expose().to_owned().into());
     }
+    password(args, login)?;
     let file = |path: &std::path::Path| Some(path.to_string_lossy().into_owned());
     if let Some(path) = &args.client_certificate {
         login.client_certificate = file(path);
@@ -25,6 +26,24 @@ pub(super) fn apply(args: &ClusterArgs, login: &mut AuthInfo) -> Result<(), Erro
         login.client_key_data = None;
     }
     impersonate(args, login)
+}
+
+/// User and password, each over that of the kubeconfig.
+fn password(args: &ClusterArgs, login: &mut AuthInfo) -> Result<(), Error> {
+    let user = args.username.as_ref().filter(|user| !user.is_empty());
+    let password = args.password.as_ref().filter(|password| !password.expose().is_empty());
+    if user.is_none() && password.is_none() {
+        return Ok(());
+    }
+    if args.token.as_ref().is_some_and(|token| !token.expose().is_empty()) {
+        return Err(Error::usage("--token goes without --username and --password"));
+    }
+    let before = (login.username.take(), login.password.take());
+    login.token = None;
+    without_other_logins(login);
+    login.username = user.cloned().or(before.0);
+    login.password = password.map(|word| word.expose().to_owned().into()).or(before.1);
+    Ok(())
 }
 
 /// As in client-go, the other ways to log in give way to a token.
@@ -130,5 +149,19 @@ mod tests {
         let login = applied(&["--token=secret"], before).unwrap();
         assert!(login.token.is_some() && login.token_file.is_none());
         assert!(login.username.is_none() && login.exec.is_none());
+    }
+
+    #[test]
+    fn user_and_password_take_the_place_of_other_logins() {
+        let before = || AuthInfo {
+            token: Some("t".to_owned().into()),
+            password: Some("p".to_owned().into()),
+            ..AuthInfo::default()
+        };
+        let login = applied(&["--username=ann"], before()).unwrap();
+        assert_eq!(login.username.as_deref(), Some("ann"));
+        assert!(login.password.is_some() && login.token.is_none());
+        let error = applied(&["--username=ann", "--token=t"], before()).unwrap_err();
+        assert_eq!(error.class, crate::Class::Usage);
     }
 }

@@ -4,27 +4,24 @@
 
 use std::time::Duration;
 
-use http::{HeaderValue, Request, Uri, header};
+use http::{HeaderValue, Request, header};
 use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
-    client::{
-        legacy::{
-            Client as HyperClient,
-            connect::{Connection, HttpConnector, proxy::Tunnel},
-        },
-        proxy::matcher::Matcher,
-    },
+    client::legacy::{Client as HyperClient, connect::HttpConnector},
     rt::{TokioExecutor, TokioTimer},
 };
 use kube::{
     Config,
     client::{Body, ConfigExt as _},
 };
-use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, pki_types::ServerName};
 use secrecy::ExposeSecret;
-use tower::{BoxError, Service, ServiceBuilder, util::BoxCloneService};
+use tower::{BoxError, ServiceBuilder, util::BoxCloneService};
 
-use super::words;
+use super::{
+    proxy::{Proxy, Route},
+    words,
+};
 
 /// What audit logs show.
 const USER_AGENT: &str = concat!("kubectl-release/", env!("CARGO_PKG_VERSION"));
@@ -35,7 +32,11 @@ const KEEP_ALIVE: Duration = Duration::from_secs(30);
 type Answer = http::Response<hyper::body::Incoming>;
 type Stack = BoxCloneService<Request<Body>, Answer, BoxError>;
 
-pub(super) fn stack(config: &Config) -> Result<Stack, BoxError> {
+/// The stack for a cluster, through that proxy if there is one.
+///
+/// # Errors
+/// The credentials or certificates cannot be used.
+pub(super) fn stack(config: &Config, proxy: Option<Proxy>) -> Result<Stack, BoxError> {
     // kube panics on a token that no header can hold.
     let token = config.auth_info.token.as_ref().map(ExposeSecret::expose_secret);
     if token.is_some_and(|token| HeaderValue::from_str(token).is_err()) {
@@ -45,29 +46,12 @@ pub(super) fn stack(config: &Config) -> Result<Stack, BoxError> {
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
     tcp.set_connect_timeout(config.connect_timeout);
-    match proxy(config)? {
-        None => over(config, tcp),
-        Some((uri, authorization)) => {
-            let tunnel = Tunnel::new(uri, tcp);
-            match authorization {
-                None => over(config, tunnel),
-                Some(authorization) => over(config, tunnel.with_auth(authorization)),
-            }
-        }
-    }
-}
-
-fn over<C>(config: &Config, connector: C) -> Result<Stack, BoxError>
-where
-    C: Service<Uri> + Clone + Send + Sync + 'static,
-    C::Response: Connection + hyper::rt::Read + hyper::rt::Write + Send + Unpin + 'static,
-    C::Future: Send + 'static,
-    C::Error: std::error::Error + Send + Sync + 'static,
-{
+    let tls = config.rustls_client_config().map_err(words::of_credentials)?;
+    let route = Route::new(tcp, proxy, &tls);
     let hyper: HyperClient<_, Body> = HyperClient::builder(TokioExecutor::new())
         .timer(TokioTimer::new())
         .http2_keep_alive_interval(KEEP_ALIVE)
-        .build(https(config, connector)?);
+        .build(https(config, tls, route)?);
     let mut config = config.clone();
     let agent = format!("{USER_AGENT} ({}/{})", std::env::consts::OS, std::env::consts::ARCH);
     config.headers.push((header::USER_AGENT, HeaderValue::from_str(&agent)?));
@@ -80,39 +64,15 @@ where
     Ok(BoxCloneService::new(service))
 }
 
-fn https<C>(config: &Config, connector: C) -> Result<HttpsConnector<C>, BoxError> {
-    let tls = config.rustls_client_config().map_err(words::of_credentials)?;
+fn https(
+    config: &Config,
+    tls: ClientConfig,
+    route: Route,
+) -> Result<HttpsConnector<Route>, BoxError> {
     let mut builder = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
     if let Some(name) = &config.tls_server_name {
         let name = ServerName::try_from(name.clone())?;
         builder = builder.with_server_name_resolver(FixedServerNameResolver::new(name));
     }
-    Ok(builder.enable_all_versions().wrap_connector(connector))
-}
-
-type Proxy = (Uri, Option<HeaderValue>);
-
-/// The proxy of the kubeconfig or, as in kubectl, that of the environment for this host.
-fn proxy(config: &Config) -> Result<Option<Proxy>, BoxError> {
-    let matcher = match &config.proxy_url {
-        Some(proxy) => Matcher::builder().all(proxy.to_string()).build(),
-        None if is_loopback(&config.cluster_url) => return Ok(None),
-        None => Matcher::from_env(),
-    };
-    let Some(intercept) = matcher.intercept(&config.cluster_url) else { return Ok(None) };
-    if intercept.uri().scheme_str() != Some("http") {
-        return Err(
-            "the proxy is not spoken to over plain HTTP, which is all this plugin can do; \
-                    name the API server in NO_PROXY if it can be reached without"
-                .into(),
-        );
-    }
-    Ok(Some((intercept.uri().clone(), intercept.basic_auth().cloned())))
-}
-
-/// Go's clients never use a proxy of the environment for these.
-fn is_loopback(uri: &Uri) -> bool {
-    let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
-    host == "localhost"
-        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    Ok(builder.enable_all_versions().wrap_connector(route))
 }

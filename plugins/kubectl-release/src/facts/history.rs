@@ -4,7 +4,7 @@ use belay_api::{
     Release, Rollback,
     conditions::{ConditionStatus, ReleaseCondition, find, status},
     gates::Verdict,
-    reasons::ReleaseReadyReason,
+    reasons::{ReleaseReadyReason, RollbackRequiredReason},
     release::Activation,
     values::{NamedValue as _, parse},
 };
@@ -98,6 +98,15 @@ pub fn before<'r>(releases: &[&'r Release], release: &Release) -> Option<&'r Rel
     others.filter(|one| ended(one).is_some()).max_by_key(ended).copied()
 }
 
+/// What failed before `active` took its place again: `2.0.0 failed: no such image`.
+pub fn fallen(releases: &[&Release], active: &Release) -> Option<String> {
+    let before = before(releases, active)?;
+    let verdict = last(before)?.verdict.as_ref()?.known();
+    let entry = Entry::of(before, [].into_iter());
+    let note = entry.note.filter(|_| verdict == Some(Verdict::Failed))?;
+    Some(format!("{} failed: {note}", entry.tag))
+}
+
 /// A Release that another one says ran before it, and that is gone: older ones were removed.
 pub fn removed(releases: &[&Release]) -> Option<String> {
     let is_there =
@@ -115,11 +124,21 @@ pub fn last(release: &Release) -> Option<&Activation> {
     release.status.as_ref()?.activations.last()
 }
 
-/// How long the rollout of the last activation took.
+/// How long the rollout of the last activation took. Once it is judged, the operator keeps no progress:
+/// the condition that says that nothing is to be taken back is then as old as the success. What was
+/// found running took no time.
 pub fn took(release: &Release, last: &Activation) -> Option<SignedDuration> {
-    let progress = release.status.as_ref()?.progress.as_ref()?;
-    let succeeded = progress.succeeded_time.as_ref()?.0;
-    Some(succeeded.duration_since(last.start_time.0)).filter(|took| !took.is_negative())
+    let status = release.status.as_ref()?;
+    let progress = status.progress.as_ref().and_then(|progress| progress.succeeded_time.as_ref());
+    let succeeded = || {
+        let required = find(&status.conditions, ReleaseCondition::RollbackRequired.as_str())?;
+        let reason = parse::<RollbackRequiredReason>(&required.reason).ok()?;
+        let is_success =
+            required.status == "False" && reason == RollbackRequiredReason::RolloutHealthy;
+        is_success.then_some(required.last_transition_time.0)
+    };
+    let succeeded = progress.map(|time| time.0).or_else(succeeded)?;
+    Some(succeeded.duration_since(last.start_time.0)).filter(|took| took.as_secs() > 0)
 }
 
 fn author(release: &Release) -> Option<String> {

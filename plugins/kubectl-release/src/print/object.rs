@@ -15,8 +15,10 @@ pub fn print(value: &Value, names: &[String], format: &Format, out: &mut Out) ->
         Format::Yaml => yaml(value)?,
         Format::Name => names.iter().flat_map(|name| [name.as_str(), "\n"]).collect(),
         Format::JsonPath(template) => {
-            let failed = |why: String| Error::usage(format!("-o jsonpath: {why}"));
-            Template::parse(template).and_then(|read| read.fill(value)).map_err(failed)?
+            let read = Template::parse(template)
+                .map_err(|why| Error::usage(format!("-o jsonpath: {why}")))?;
+            read.fill(value)
+                .map_err(|why| Error::other(format!("-o jsonpath={template}: {why}")))?
         }
     };
     Ok(out.raw(&text)?)
@@ -29,16 +31,47 @@ pub fn json(value: &Value) -> String {
     let formatter = serde_json::ser::PrettyFormatter::with_indent(b"    ");
     let mut serializer = serde_json::Serializer::with_formatter(&mut text, formatter);
     // A value has string keys alone, and memory takes every byte.
-    if value.serialize(&mut serializer).is_err() {
+    if sorted(value).serialize(&mut serializer).is_err() {
         return String::new();
     }
     text.push(b'\n');
-    String::from_utf8(text).unwrap_or_default()
+    escaped(&String::from_utf8(text).unwrap_or_default())
 }
 
 /// JSON in one line.
 pub fn compact(value: &Value) -> String {
-    format!("{value}\n")
+    format!("{}\n", go(value))
+}
+
+/// JSON in one line, as Go writes it.
+pub fn go(value: &Value) -> String {
+    escaped(&sorted(value).to_string())
+}
+
+fn sorted(value: &Value) -> Value {
+    let mut sorted = value.clone();
+    sorted.sort_all_objects();
+    sorted
+}
+
+/// Go escapes what would be markup in HTML; in JSON, these stand in strings alone.
+fn escaped(json: &str) -> String {
+    let escape = |char| match char {
+        '<' => Some("\\u003c"),
+        '>' => Some("\\u003e"),
+        '&' => Some("\\u0026"),
+        '\u{2028}' => Some("\\u2028"),
+        '\u{2029}' => Some("\\u2029"),
+        _ => None,
+    };
+    let mut text = String::with_capacity(json.len());
+    for char in json.chars() {
+        match escape(char) {
+            Some(escape) => text.push_str(escape),
+            None => text.push(char),
+        }
+    }
+    text
 }
 
 /// YAML with sorted keys, as kubectl prints it.
@@ -46,9 +79,7 @@ pub fn compact(value: &Value) -> String {
 /// # Errors
 /// A value cannot be written as YAML.
 pub fn yaml(value: &Value) -> Result<String, Error> {
-    let mut sorted = value.clone();
-    sorted.sort_all_objects();
-    let text = serde_saphyr::to_string(&sorted)
+    let text = serde_saphyr::to_string(&sorted(value))
         .map_err(|error| Error::other(format!("print it as YAML: {error}")))?;
     Ok(if text.ends_with('\n') { text } else { format!("{text}\n") })
 }

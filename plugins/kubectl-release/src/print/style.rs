@@ -168,6 +168,7 @@ impl ColorChoice {
             Self::Never => false,
             Self::Auto if variable("NO_COLOR").is_some() => false,
             Self::Auto if variable("CLICOLOR_FORCE").is_some() => true,
+            Self::Auto if variable("CLICOLOR") == Some("0") => false,
             Self::Auto => is_terminal && variable("TERM") != Some("dumb"),
         }
     }
@@ -196,6 +197,10 @@ mod tests {
     #[case(ColorChoice::Auto, false, &[], false)]
     #[case(ColorChoice::Auto, true, &[("NO_COLOR", "1")], false)]
     #[case(ColorChoice::Auto, true, &[("TERM", "dumb")], false)]
+    #[case(ColorChoice::Auto, true, &[("CLICOLOR", "0")], false)]
+    #[case(ColorChoice::Auto, true, &[("CLICOLOR", "1")], true)]
+    #[case(ColorChoice::Auto, false, &[("CLICOLOR", "1")], false)]
+    #[case(ColorChoice::Auto, false, &[("CLICOLOR", "0"), ("CLICOLOR_FORCE", "1")], true)]
     #[case(ColorChoice::Auto, false, &[("CLICOLOR_FORCE", "1")], true)]
     #[case(ColorChoice::Auto, false, &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], false)]
     fn colour_follows_flag_stream_and_environment(

@@ -49,9 +49,11 @@ impl Reader {
     fn no_answer(&self, attempt: &str, limit: Duration) -> Error {
         let seconds = limit.as_secs_f64();
         let server = &self.cluster.server;
+        let proxy = self.cluster.proxy.as_ref();
+        let way = proxy.map_or_else(String::new, |proxy| format!(" through the proxy {proxy}"));
         Error::new(
             Class::Unreachable,
-            format!("{attempt}: no answer from {server} within {seconds}s"),
+            format!("{attempt}: no answer from {server}{way} within {seconds}s"),
         )
         .hint("give it longer with --request-timeout")
     }

@@ -18,8 +18,8 @@ pub enum Why {
     NotAsked,
     /// The API server does not permit it; its words.
     Forbidden(String),
-    /// There was no answer in time.
-    Timeout(String),
+    /// There was no answer, or none in time.
+    Unreachable(Error),
     /// The API server does not serve this kind.
     NotServed(String),
     /// It depends on something that is not known itself.
@@ -39,10 +39,10 @@ impl Why {
         match self {
             Self::NotAsked => "it was not asked for",
             Self::Forbidden(words)
-            | Self::Timeout(words)
             | Self::NotServed(words)
             | Self::Depends(words)
             | Self::Failed(words) => words,
+            Self::Unreachable(error) => &error.message,
         }
     }
 }
@@ -104,7 +104,7 @@ impl From<Error> for Why {
         let words = error.message.clone();
         match error.class {
             Class::Forbidden => Self::Forbidden(words),
-            Class::Unreachable | Class::Timeout => Self::Timeout(words),
+            Class::Unreachable | Class::Timeout => Self::Unreachable(error),
             Class::NotFound if error.reason.as_deref() == Some("NotServed") => {
                 Self::NotServed(words)
             }

@@ -85,8 +85,7 @@ impl Snapshot {
                 Why::Forbidden(words) => {
                     Error::new(Class::Forbidden, words.as_str()).reason("Forbidden")
                 }
-                Why::Timeout(words) => Error::new(Class::Unreachable, words.as_str())
-                    .hint("give it longer with --request-timeout"),
+                Why::Unreachable(error) => error.clone(),
                 _ => Error::other(why.words()),
             }),
         }

@@ -74,9 +74,10 @@ impl Target {
         Ok(Self { reader, snapshot, prefix, workload, live, kind })
     }
 
-    /// `web -n shop`, or `web` in the session's own namespace.
+    /// `web -n shop`, or `web` in the namespace of the context.
     pub(super) fn said(&self) -> String {
-        if self.snapshot.namespace == self.reader.cluster.namespace {
+        let cluster = &self.reader.cluster;
+        if self.snapshot.namespace == cluster.namespace && !cluster.is_namespace_told {
             return self.snapshot.name.clone();
         }
         format!("{} -n {}", self.snapshot.name, self.snapshot.namespace)

@@ -7,6 +7,7 @@ use belay_api::{
     annotations::{OwnAnnotation, TargetAnnotation},
     gates::Gate,
     reasons::StalledReason,
+    target::CandidateStatus,
 };
 use belay_engine::block::Block;
 use futures::TryStreamExt as _;
@@ -107,12 +108,17 @@ fn next(target: &Target, allow: Option<&str>) -> String {
             },
         }
     });
-    match (free, candidates.first()) {
+    let is_passed = |one: &&CandidateStatus| {
+        let gate = one.gate.as_ref().and_then(belay_api::Open::known);
+        matches!(gate, Some(Gate::Lower | Gate::Outranked))
+    };
+    match (free, candidates.iter().find(|one| !is_passed(one))) {
         (Some(free), _) => format!("{} will be applied", free.tag),
         (None, Some(best)) => {
             let gate = best.gate.as_ref().map_or("", belay_api::Open::as_str);
             let message = best.message.clone().unwrap_or_default();
-            format!("{} waits: {gate} {message}", best.tag).trim_end().to_owned()
+            let message = if message.is_empty() { message } else { format!(": {message}") };
+            format!("{} waits: {gate}{message}", best.tag)
         }
         (None, None) => match runs {
             Some(runs) => format!("nothing newer than {runs} is known"),

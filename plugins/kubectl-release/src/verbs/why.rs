@@ -9,6 +9,7 @@ use crate::{
     cli::why::WhyArgs,
     facts::{
         chain::{Chain, Ground, chain},
+        history,
         live::Live,
         plan::followed,
         pods::PodLine,
@@ -51,6 +52,8 @@ fn of(snapshot: &Snapshot, session: &Session<'_>) -> Chain {
     let pods = snapshot.pods.value().map(Vec::as_slice).unwrap_or_default();
     let trouble = pods.iter().map(PodLine::of).find(PodLine::is_trouble);
     let trouble = trouble.map(|pod| pod.sentence());
+    let all: Vec<_> = releases.iter().map(|one| &one.value).collect();
+    let fallen = active.and_then(|active| history::fallen(&all, &active.value));
     let ground = Ground {
         namespace: &snapshot.namespace,
         name: &snapshot.name,
@@ -60,9 +63,14 @@ fn of(snapshot: &Snapshot, session: &Session<'_>) -> Chain {
         active: active.map(|one| &one.value),
         source: &source,
         trouble: trouble.as_deref(),
+        fallen: fallen.as_deref(),
         now: session.out.now(),
     };
-    chain(&ground, None)
+    let namespace = session.global.cluster.namespace.as_deref().filter(|name| !name.is_empty());
+    let mut chain = chain(&ground, namespace);
+    // Whoever reads this has run it.
+    chain.next.retain(|command| !command.starts_with("kubectl release why "));
+    chain
 }
 
 /// `GitHub acme/web, range ^1.9`.

@@ -2,14 +2,10 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
     time::Duration,
 };
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, bail};
 use belay_testkit::{
     Cluster,
     cluster::{
@@ -21,16 +17,9 @@ use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::{Api, api::PostParams};
 use kubectl_release::Exit;
 use serde_json::{Value, json};
-use tokio::{
-    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, copy_bidirectional},
-    net::{TcpListener, TcpStream},
-};
+use tokio::net::TcpListener;
 
-use crate::{
-    scene::Scene,
-    status::healthy,
-    support::{Shell, shown},
-};
+use crate::{run::Shell, scene::Scene, shown::shown, status::healthy};
 
 /// Somebody who may read these resources in the scene's namespace, and nothing else.
 async fn reader(scene: &Scene, rules: Value) -> Result<Shell> {
@@ -126,7 +115,7 @@ async fn one_asks_as_whom_the_flags_say() -> Result<()> {
 }
 
 /// The kubeconfig of an access, with changes.
-fn kubeconfig(
+pub(crate) fn kubeconfig(
     folder: &Path,
     name: &str,
     access: &Access,
@@ -173,57 +162,5 @@ async fn files_of_a_list_are_merged_and_a_credential_plugin_is_run() -> Result<(
     let user = format!("system:serviceaccount:{}:plugged", scene.namespace);
     assert!(said.contains(&user) && output.status.code() == Some(1), "{output:?}");
     assert!(!said.contains(token.as_str()));
-    Ok(())
-}
-
-/// A proxy that opens tunnels; the count of them.
-async fn proxy() -> Result<(String, Arc<AtomicUsize>)> {
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let address = format!("http://{}", listener.local_addr()?);
-    let tunnels = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&tunnels);
-    tokio::spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            let count = Arc::clone(&count);
-            tokio::spawn(async move { tunnel(stream, &count).await.ok() });
-        }
-    });
-    Ok((address, tunnels))
-}
-
-async fn tunnel(stream: TcpStream, count: &AtomicUsize) -> Result<()> {
-    let mut stream = BufReader::new(stream);
-    let mut first = String::new();
-    stream.read_line(&mut first).await?;
-    let mut line = String::new();
-    while line != "\r\n" {
-        line.clear();
-        stream.read_line(&mut line).await?;
-    }
-    let mut words = first.split(' ');
-    ensure!(words.next() == Some("CONNECT"), "{first}");
-    let mut server = TcpStream::connect(words.next().context("no address")?).await?;
-    stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await?;
-    count.fetch_add(1, Ordering::Relaxed);
-    copy_bidirectional(&mut stream, &mut server).await?;
-    Ok(())
-}
-
-#[tokio::test]
-async fn the_proxy_of_a_kubeconfig_is_used() -> Result<()> {
-    let scene = Scene::new("proxied").await?;
-    healthy(&scene).await?;
-    let (address, tunnels) = proxy().await?;
-    let folder = tempfile::tempdir()?;
-    let access =
-        Access { namespace: scene.namespace.clone(), ..scene.cluster.admin_access().clone() };
-    let path = kubeconfig(folder.path(), "proxied", &access, |config| {
-        config["clusters"][0]["cluster"]["proxy-url"] = json!(address);
-    })?;
-    let shell = Shell { kubeconfig: path, ..scene.shell()? };
-    let answer = shell.run("status web").await?.answer()?;
-    assert!(answer.contains("Ready"), "{answer}");
-    // One connection carries all requests.
-    assert_eq!(tunnels.load(Ordering::Relaxed), 1);
     Ok(())
 }

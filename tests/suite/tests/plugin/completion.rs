@@ -7,9 +7,9 @@ use belay_components::Binary;
 use rstest::rstest;
 
 use crate::{
+    run::program,
     scene::{Scene, release_name},
     status::healthy,
-    support::program,
 };
 
 #[rstest]
@@ -18,6 +18,11 @@ use crate::{
 #[case::targets_after_flags(&["--color", "never", "rollback", ""], "web\t")]
 #[case::tags(&["hold", "web", "1.9"], "1.9.1\tweb:1.9.1, ")]
 #[case::contexts(&["status", "--context", ""], "testbed")]
+#[case::clusters(&["status", "--cluster", ""], "testbed")]
+#[case::users(&["status", "--user", ""], "testbed")]
+#[case::namespaces(&["status", "-n", "offers-"], "offers-")]
+#[case::managers(&["owners", "web", "--path", "image", "--expect", "hel"], "helm")]
+#[case::blocked_tags(&["resume", "web", "--allow", "1.9"], "1.9.1\t")]
 #[case::flags(&["status", "--exi"], "--exit-code")]
 #[case::values(&["status", "--until", ""], "rolled-out")]
 #[tokio::test]

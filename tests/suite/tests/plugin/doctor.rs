@@ -7,8 +7,9 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::{
-    cli::{Cli, has},
     helms::{IMAGE, Scene},
+    run::Cli,
+    shown::has,
 };
 
 /// What a release has gone through, and the values of its last upgrade.

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{
     scene::{Scene, activation, condition, release_name},
-    support::ago,
+    shown::ago,
 };
 
 const DAY: i64 = 86_400;

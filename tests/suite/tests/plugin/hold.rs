@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 use belay_suite::operator::{Bed, Wiring};
 use kubectl_release::Exit;
 
-use crate::cli::{Cli, has};
+use crate::{run::Cli, shown::has};
 
 fn cli(bed: &Bed, words: &[&str]) -> Cli {
     Cli::new(bed.world.cluster, &bed.namespace, words)
@@ -60,7 +60,13 @@ async fn after_a_person_changed_the_image_resume_takes_it_over() -> Result<()> {
     let why = cli(&bed, &["why", "web"]).run().await.ok()?;
     has(
         &why,
-        &["apply", "ChangedByPerson", "kubectl-edit", "kubectl release resume web --dry-run"],
+        &[
+            "apply",
+            "ChangedByPerson",
+            "kubectl-edit",
+            "kubectl release resume web -n ",
+            " --dry-run",
+        ],
     )?;
     let refused = cli(&bed, &["resume", "web"]).run().await;
     ensure!(refused.exit == Exit::Usage, "{refused:?}");
@@ -84,7 +90,7 @@ async fn a_blocked_release_is_allowed_once_more_and_again() -> Result<()> {
         // The Rollback ends before the ReleaseTarget says so.
         bed.wait("why to name the block", || async {
             let why = cli(&bed, &["why", "web"]).run().await.ok()?;
-            has(&why, &["Blocked", "kubectl release resume web --allow v1.1.0"])
+            has(&why, &["Blocked", "kubectl release resume web -n ", " --allow v1.1.0"])
         })
         .await?;
         let said = cli(&bed, &["resume", "web", "--allow", "v1.1.0"]).run().await.ok()?;

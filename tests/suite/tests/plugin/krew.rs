@@ -13,7 +13,7 @@ use belay_testkit::Cluster;
 use flate2::Compression;
 use rstest::rstest;
 
-use crate::{scene::Scene, support::program};
+use crate::{run::program, scene::Scene};
 
 const TAG: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 

@@ -7,8 +7,9 @@ use kube::{Api, ResourceExt as _, api::ListParams};
 use rstest::rstest;
 
 use crate::{
-    cli::{Cli, has},
     helms::{IMAGE, Scene},
+    run::Cli,
+    shown::has,
 };
 
 /// The pod template, as text, and the names of all ReplicaSets.

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// A healthy `web`, a `cart` under way, an `api` that is stalled.
-async fn three(scene: &Scene) -> Result<()> {
+pub(crate) async fn three(scene: &Scene) -> Result<()> {
     healthy(scene).await?;
     scene.deployment("cart", "0.4.0", 0).await?;
     scene

@@ -2,10 +2,11 @@
 //! becomes of it where it may not read or nobody answers.
 
 mod access;
-mod cli;
 mod completion;
 mod doctor;
 mod exits;
+mod flags;
+mod formats;
 mod helms;
 mod history;
 mod hold;
@@ -14,9 +15,12 @@ mod leave;
 mod list;
 mod mockups;
 mod owners;
+mod proxies;
 mod rollback;
+mod run;
 mod scene;
+mod shown;
 mod status;
-mod support;
 mod terminal;
+mod vigil;
 mod why;

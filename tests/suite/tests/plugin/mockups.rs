@@ -13,8 +13,8 @@ use serde_json::json;
 
 use crate::{
     scene::{APP, Scene, condition, image, release_name},
+    shown::{ago, masked, shown},
     status::healthy,
-    support::{ago, masked, shown},
 };
 
 /// A healthy `web` whose Releases know each other and their digests.

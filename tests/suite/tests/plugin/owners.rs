@@ -8,8 +8,9 @@ use kubectl_release::Exit;
 use serde_json::json;
 
 use crate::{
-    cli::{Cli, has},
     helms::{IMAGE, Scene},
+    run::Cli,
+    shown::has,
 };
 
 /// A Deployment of Helm 4 whose image the operator has moved.

@@ -6,7 +6,7 @@ use kube::{ResourceExt as _, api::ListParams};
 use kubectl_release::Exit;
 use serde_json::Value;
 
-use crate::cli::{Cli, has};
+use crate::{run::Cli, shown::has};
 
 /// An operator that has moved `web` from v1.0.0 to v1.1.0.
 async fn moved(bed: &Bed) -> Result<Running> {

@@ -14,7 +14,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{Shell, ago};
+use crate::{run::Shell, shown::ago};
 
 /// The container that is moved.
 pub(crate) const APP: &str = "app";
@@ -143,6 +143,15 @@ impl Scene {
             });
         }
         self.put::<ReleaseTarget>(name, json!({}), status).await
+    }
+
+    /// Changes a ReleaseTarget, and its status.
+    pub(crate) async fn patch_target(&self, name: &str, body: Value, status: Value) -> Result<()> {
+        let api: Api<ReleaseTarget> = self.api();
+        let params = PatchParams::default();
+        api.patch(name, &params, &Patch::Merge(&body)).await?;
+        api.patch_status(name, &params, &Patch::Merge(&status)).await?;
+        Ok(())
     }
 
     /// A Release of a tag, with this status. Returns its name.

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{
     scene::{Scene, activation, condition, image, release_name},
-    support::{ago, masked, shown},
+    shown::{ago, masked, shown},
 };
 
 const DAY: i64 = 86_400;

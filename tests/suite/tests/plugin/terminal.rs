@@ -28,9 +28,10 @@ use rustix::{
 use serde_json::{Value, json};
 
 use crate::{
+    run::{Shell, program},
     scene::{Scene, condition},
+    shown::masked,
     status::{healthy, moving},
-    support::{Shell, masked, program},
 };
 
 fn size_of(count: u16) -> Result<NonZeroU16> {
@@ -38,14 +39,19 @@ fn size_of(count: u16) -> Result<NonZeroU16> {
 }
 
 /// The program in a terminal of a size.
-struct Terminal {
+pub(crate) struct Terminal {
     child: std::process::Child,
     screen: Arc<Mutex<vt100::Parser>>,
     reader: Option<thread::JoinHandle<()>>,
 }
 
 impl Terminal {
-    fn run(kubeconfig: &std::path::Path, words: &[&str], rows: u16, columns: u16) -> Result<Self> {
+    pub(crate) fn run(
+        kubeconfig: &std::path::Path,
+        words: &[&str],
+        rows: u16,
+        columns: u16,
+    ) -> Result<Self> {
         let main = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
         grantpt(&main)?;
         unlockpt(&main)?;
@@ -81,12 +87,12 @@ impl Terminal {
         Ok(Self { child, screen, reader: Some(reader) })
     }
 
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let screen = self.screen.lock().unwrap_or_else(PoisonError::into_inner);
         screen.screen().contents()
     }
 
-    async fn shows(&self, words: &str) -> Result<()> {
+    pub(crate) async fn shows(&self, words: &str) -> Result<()> {
         wait::until(&format!("the terminal to show {words:?}"), wait::SOON, || async {
             let text = self.text();
             if text.contains(words) { Ok(()) } else { Err(text) }
@@ -95,7 +101,7 @@ impl Terminal {
         Ok(())
     }
 
-    async fn ends(&mut self) -> Result<Option<i32>> {
+    pub(crate) async fn ends(&mut self) -> Result<Option<i32>> {
         let child = Mutex::new(&mut self.child);
         let status = wait::until("the program to end", wait::SOON, || async {
             let mut child = child.lock().unwrap_or_else(PoisonError::into_inner);
@@ -117,14 +123,14 @@ impl Drop for Terminal {
     }
 }
 
-async fn becomes(scene: &Scene, conditions: Value) -> Result<()> {
+pub(crate) async fn becomes(scene: &Scene, conditions: Value) -> Result<()> {
     let api: Api<ReleaseTarget> = Api::namespaced(scene.client.clone(), &scene.namespace);
     let patch = json!({"status": {"conditions": conditions, "waiting": null}});
     api.patch_status("web", &PatchParams::default(), &Patch::Merge(&patch)).await?;
     Ok(())
 }
 
-fn ready() -> Result<Value> {
+pub(crate) fn ready() -> Result<Value> {
     Ok(json!([
         condition("Ready", "True", "Ready", "2.0.0 runs", 1)?,
         condition("Progressing", "False", "Idle", "", 1)?,

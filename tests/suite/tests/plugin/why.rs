@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 use belay_suite::operator::{Bed, Wiring};
 use serde_json::Value;
 
-use crate::cli::{Cli, has};
+use crate::{run::Cli, shown::has};
 
 fn cli(bed: &Bed, words: &[&str]) -> Cli {
     Cli::new(bed.world.cluster, &bed.namespace, words)

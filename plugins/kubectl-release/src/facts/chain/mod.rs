@@ -97,6 +97,8 @@ pub struct Ground<'a> {
     pub source: &'a str,
     /// What troubles pods, in words.
     pub trouble: Option<&'a str>,
+    /// What failed before the active Release took its place again.
+    pub fallen: Option<&'a str>,
     /// The time.
     pub now: Timestamp,
 }
@@ -135,7 +137,7 @@ pub fn chain(ground: &Ground<'_>, namespace: Option<&str>) -> Chain {
     let (status, now) = (ground.status, ground.now);
     let standing = Standing::of(Some(status));
     let selected = Selected::of(status);
-    let broken = first_break(status, &standing, &selected);
+    let broken = first_break(ground, &standing, &selected);
     let at = broken.as_ref().map(|broken| broken.step);
     let links = Step::ALL
         .into_iter()
@@ -169,11 +171,8 @@ pub fn chain(ground: &Ground<'_>, namespace: Option<&str>) -> Chain {
     }
 }
 
-fn first_break(
-    status: &TargetStatus,
-    standing: &Standing,
-    selected: &Selected<'_>,
-) -> Option<Break> {
+fn first_break(ground: &Ground<'_>, standing: &Standing, selected: &Selected<'_>) -> Option<Break> {
+    let status = ground.status;
     if let Some(cause) = &standing.stalled {
         let step = cause.reason.map_or(Step::Apply, of_stalled);
         return Some(Break {
@@ -218,11 +217,12 @@ fn first_break(
     }
     match standing.reason {
         Some(reason @ (TargetReadyReason::Failed | TargetReadyReason::RolledBack)) => {
+            let fallen = ground.fallen.filter(|_| reason == TargetReadyReason::RolledBack);
             return Some(Break {
                 step: Step::Rollout,
                 icon: Icon::Bad,
                 word: standing.word.clone(),
-                message: standing.message.clone(),
+                message: fallen.map_or_else(|| standing.message.clone(), ToOwned::to_owned),
                 words: Some(reason.words()),
             });
         }
@@ -348,7 +348,7 @@ fn good(step: Step, ground: &Ground<'_>, selected: &Selected<'_>) -> String {
         }
         Step::Apply => owners(ground),
         Step::Rollout => replicas(ground),
-        Step::Health => health(ground),
+        Step::Health => health(ground, true),
     }
 }
 
@@ -357,7 +357,8 @@ fn not_yet(step: Step, ground: &Ground<'_>) -> String {
     match step {
         Step::Apply => owners(ground),
         Step::Rollout => replicas(ground),
-        Step::Health => health(ground),
+        // What keeps it from being judged stands in the link before.
+        Step::Health => health(ground, false),
         Step::Policy | Step::Release | Step::Image => "not come to".to_owned(),
     }
 }
@@ -389,14 +390,17 @@ fn replicas(ground: &Ground<'_>) -> String {
     )
 }
 
-fn health(ground: &Ground<'_>) -> String {
+fn health(ground: &Ground<'_>, is_told: bool) -> String {
     let Some(release) = ground.active else { return "no active Release is known".to_owned() };
     let conditions = release.status.as_ref().map(|status| status.conditions.as_slice());
     let Some(healthy) = find(conditions.unwrap_or_default(), "Healthy") else {
         return "not judged".to_owned();
     };
-    let words = explain::<HealthyReason>(&healthy.reason);
     let name = release.metadata.name.as_deref().unwrap_or_default();
+    if !is_told {
+        return format!("{name} {}", healthy.reason);
+    }
+    let words = explain::<HealthyReason>(&healthy.reason);
     format!("{name} {}", said(&healthy.reason, &healthy.message, words))
 }
 

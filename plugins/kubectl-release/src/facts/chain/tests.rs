@@ -45,6 +45,7 @@ fn of(status: &TargetStatus) -> Chain {
         active: None,
         source: "GitHub acme/cart, range ^0.5",
         trouble: None,
+        fallen: None,
         now: at(1020),
     };
     chain(&ground, None)

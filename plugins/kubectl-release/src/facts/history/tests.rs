@@ -139,3 +139,38 @@ fn a_release_that_is_gone_is_missed() {
     assert_eq!(removed(&[&new]).as_deref(), Some("web-0"));
     assert_eq!(removed(&[&new, &old]), None);
 }
+
+#[rstest]
+#[case::judged("2026-01-02T00:00:48Z", "RolloutHealthy", Some(48))]
+#[case::of_an_activation_before("2026-01-01T00:00:48Z", "RolloutHealthy", None)]
+#[case::found_running(DAY_2, "RolloutHealthy", None)]
+#[case::not_yet("2026-01-02T00:00:48Z", "Undetermined", None)]
+fn what_is_judged_still_tells_how_long_it_took(
+    #[case] time: &str,
+    #[case] reason: &str,
+    #[case] expected: Option<i64>,
+) {
+    let mut required = condition("RollbackRequired", "False", reason, "");
+    required["lastTransitionTime"] = json!(time);
+    let activations = json!([activation(DAY_2, None, Some("Healthy"))]);
+    let release = release("web-1", &json!({"activations": activations, "conditions": [required]}));
+    let entry = Entry::of(&release, [].into_iter());
+    assert_eq!(entry.took.map(|took| took.as_secs()), expected);
+}
+
+#[test]
+fn what_failed_before_the_active_one_is_told_with_its_cause() {
+    let status = |start: &str, end: Option<&str>, verdict: &str| {
+        json!({
+            "images": [{"container": "app", "asked": "ghcr.io/acme/web:2.0.0"}],
+            "activations": [activation(start, end, Some(verdict))],
+            "conditions": [condition("Healthy", "False", "ImagePullFailed", "no such image")],
+        })
+    };
+    let failed = release("web-2", &status(DAY_2, Some(DAY_3), "Failed"));
+    let superseded = release("web-2", &status(DAY_2, Some(DAY_3), "Superseded"));
+    let active = release("web-1", &status(DAY_3, None, "Healthy"));
+    let told = fallen(&[&failed, &active], &active);
+    assert_eq!(told.as_deref(), Some("2.0.0 failed: no such image"));
+    assert_eq!(fallen(&[&superseded, &active], &active), None);
+}

@@ -48,7 +48,7 @@ impl Explain for ProgressingReason {
             ),
             Self::ImagePullFailed => words(
                 "an image cannot be pulled, for a cause that may pass",
-                &["kubectl release status {t}"],
+                &["kubectl release status {t} -w", "kubectl release rollback {t}"],
             ),
             Self::Unschedulable => words(
                 "new pods fit no node",

@@ -15,7 +15,7 @@ use crate::{
         Cli,
         completion::{CompleteArgs, CompletionArgs, Shell},
     },
-    connect::{connect, contexts},
+    connect::{self, connect},
 };
 
 /// The answer must be there by then.
@@ -135,8 +135,8 @@ async fn dynamic(
         ["kubectl-release".to_owned()].into_iter().chain(flags).chain(["version".to_owned()]);
     session.global = Cli::try_parse_from(words).ok()?.global;
     let environment = session.out.environment.clone();
-    if wanted.what == names::What::Context {
-        let all = contexts(&session.global.cluster, &environment).ok()?;
+    if let names::What::Config(entry) = wanted.what {
+        let all = connect::names(&session.global.cluster, &environment, entry).ok()?;
         return Some(all.into_iter().map(|name| (name, None)).collect());
     }
     // A credential plugin of the kubeconfig runs here, and may take longer than there is time.

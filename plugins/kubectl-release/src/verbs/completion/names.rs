@@ -1,10 +1,14 @@
 //! Which name is being typed, and which ones there are.
 
+use std::collections::BTreeMap;
+
+use clap::CommandFactory as _;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{ResourceExt, api::ListParams};
 
 use crate::{
-    connect::Cluster,
+    cli::{Cli, cluster},
+    connect::{Cluster, Entry},
     facts::{history::entries, live::tag},
     read::{Parts, Reader, api::kind_of, fleet::Depth},
 };
@@ -12,7 +16,8 @@ use crate::{
 /// What kind of name it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum What {
-    Context,
+    /// Of the kubeconfig.
+    Config(Entry),
     Namespace,
     Target,
     /// Of this target.
@@ -33,67 +38,55 @@ pub(super) struct Wanted {
     pub(super) keep: String,
 }
 
-/// Flags that say which cluster, as whom, and which namespace; each takes a value.
-const OF_CLUSTER: &[&str] = &[
-    "--kubeconfig",
-    "--context",
-    "--cluster",
-    "--user",
-    "-n",
-    "--namespace",
-    "-s",
-    "--server",
-    "--token",
-    "--as",
-    "--as-uid",
-    "--as-group",
-    "--as-user-extra",
-    "--certificate-authority",
-    "--client-certificate",
-    "--client-key",
-    "--tls-server-name",
-    "--request-timeout",
-];
+/// How a flag takes its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Value {
+    /// None, or one behind `=` alone.
+    Attached,
+    /// In the next word, or behind `=`.
+    Next,
+}
 
-/// Other flags that take a value in the next word; without them a value would look like a name.
-const WITH_VALUE: &[&str] = &[
-    "--cache-dir",
-    "--annotation-prefix",
-    "--color",
-    "-o",
-    "--output",
-    "-l",
-    "--selector",
-    "--to",
-    "--allow",
-    "--path",
-    "--timeout",
-    "--until",
-    "--diff",
-    "--limit",
-    "--expect",
-    "--reason",
-    "--status-selector",
-    "-f",
-    "--filename",
-];
+/// The flags of the command line, in every spelling.
+struct Flags(BTreeMap<String, (Value, bool)>);
 
-/// The one of the cluster that takes a value only behind `=`.
-const INSECURE: &str = "--insecure-skip-tls-verify";
+impl Flags {
+    fn read() -> Self {
+        let root = Cli::command();
+        let commands = std::iter::once(&root).chain(root.get_subcommands());
+        let mut flags = BTreeMap::new();
+        for arg in commands.flat_map(clap::Command::get_arguments) {
+            let is_next = arg.get_action().takes_values() && !arg.is_require_equals_set();
+            let value = if is_next { Value::Next } else { Value::Attached };
+            let is_of_cluster = arg.get_help_heading() == Some(cluster::HEADING);
+            let long = arg.get_long().map(|long| format!("--{long}"));
+            let short = arg.get_short().map(|short| format!("-{short}"));
+            flags.extend(long.into_iter().chain(short).map(|flag| (flag, (value, is_of_cluster))));
+        }
+        Self(flags)
+    }
 
-fn takes_value(flag: &str) -> bool {
-    OF_CLUSTER.contains(&flag) || WITH_VALUE.contains(&flag)
+    /// Whether it takes the next word; without that a value would look like a name.
+    fn takes_value(&self, flag: &str) -> bool {
+        self.0.get(flag).is_some_and(|(value, _)| *value == Value::Next)
+    }
+
+    /// Whether it says which cluster, as whom, or which namespace.
+    fn is_of_cluster(&self, flag: &str) -> bool {
+        self.0.get(flag).is_some_and(|(_, is_of_cluster)| *is_of_cluster)
+    }
 }
 
 /// What the word after `before` is, where it is a name of the cluster or the kubeconfig.
 pub(super) fn wanted(before: &[String], current: &str) -> Option<Wanted> {
-    let positional = positional(before);
+    let flags = Flags::read();
+    let positional = positional(before, &flags);
     let target = positional.get(1).cloned();
     let verb = positional.first().map(String::as_str);
     let of = |what: Option<What>, typed: &str, keep: &str| {
         what.map(|what| Wanted { what, typed: typed.to_owned(), keep: keep.to_owned() })
     };
-    if let Some(flag) = before.last().filter(|flag| takes_value(flag)) {
+    if let Some(flag) = before.last().filter(|flag| flags.takes_value(flag)) {
         return of(of_flag(flag, target), current, "");
     }
     if current.starts_with('-') {
@@ -115,7 +108,9 @@ pub(super) fn wanted(before: &[String], current: &str) -> Option<Wanted> {
 
 fn of_flag(flag: &str, target: Option<String>) -> Option<What> {
     match flag {
-        "--context" => Some(What::Context),
+        "--context" => Some(What::Config(Entry::Context)),
+        "--cluster" => Some(What::Config(Entry::Cluster)),
+        "--user" => Some(What::Config(Entry::User)),
         "-n" | "--namespace" => Some(What::Namespace),
         "--to" | "--diff" => target.map(What::Release),
         "--allow" => target.map(What::Tag),
@@ -125,7 +120,7 @@ fn of_flag(flag: &str, target: Option<String>) -> Option<What> {
 }
 
 /// The words that are neither flags nor their values.
-fn positional(words: &[String]) -> Vec<String> {
+fn positional(words: &[String], flags: &Flags) -> Vec<String> {
     let mut all = Vec::new();
     let mut is_value = false;
     for word in words {
@@ -133,7 +128,7 @@ fn positional(words: &[String]) -> Vec<String> {
             continue;
         }
         if word.starts_with('-') && word.len() > 1 {
-            is_value = takes_value(word);
+            is_value = flags.takes_value(word);
         } else {
             all.push(word.clone());
         }
@@ -143,14 +138,15 @@ fn positional(words: &[String]) -> Vec<String> {
 
 /// Flags about the cluster, with their values.
 pub(super) fn cluster_flags(words: &[String]) -> Vec<String> {
+    let flags = Flags::read();
     let mut all = Vec::new();
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let flag = word.split_once('=').map_or(word.as_str(), |(flag, _)| flag);
-        if flag != INSECURE && !OF_CLUSTER.contains(&flag) {
+        if !flags.is_of_cluster(flag) {
             continue;
         }
-        if flag == word && takes_value(flag) {
+        if flag == word && flags.takes_value(flag) {
             // The last flag may still wait for its value.
             let Some(value) = words.next() else { continue };
             all.extend([word.clone(), value.clone()]);
@@ -166,7 +162,7 @@ pub(super) async fn find(wanted: &Wanted, cluster: Cluster) -> Vec<(String, Opti
     let namespace = cluster.namespace.clone();
     let reader = Reader::new(cluster);
     match &wanted.what {
-        What::Context => Vec::new(),
+        What::Config(_) => Vec::new(),
         What::Namespace => {
             let listed = reader.list(&kind_of::<Namespace>(), None, &ListParams::default()).await;
             let names = listed.unwrap_or_default().into_iter().map(|one| (one.name_any(), None));
@@ -231,7 +227,11 @@ mod tests {
     #[case("rollback web", "--to=w", Some((What::Release("web".to_owned()), "w", "--to=")))]
     #[case("hold web", "1", Some((What::Tag("web".to_owned()), "1", "")))]
     #[case("status -n", "sh", Some((What::Namespace, "sh", "")))]
-    #[case("status", "--context=p", Some((What::Context, "p", "--context=")))]
+    #[case("status", "--context=p", Some((What::Config(Entry::Context), "p", "--context=")))]
+    #[case("status --cluster", "b", Some((What::Config(Entry::Cluster), "b", "")))]
+    #[case("status --user", "", Some((What::Config(Entry::User), "", "")))]
+    #[case("--proxy-url http://p status", "w", Some((What::Target, "w", "")))]
+    #[case("-v=3 --dry-run=server rollback", "w", Some((What::Target, "w", "")))]
     #[case("status -o", "", None)]
     #[case("", "st", None)]
     #[case("version", "", None)]

@@ -51,13 +51,14 @@ pub(super) async fn findings(
     reader: &Reader,
     prefix: AnnotationPrefix,
     plugin: &str,
+    namespace: Option<&str>,
 ) -> Installation {
     let (served, schema, operators, server, rights) = futures::join!(
         served(reader),
         schema(reader, &prefix),
         reader.operators(),
         reader.server_version(),
-        rights(reader),
+        rights(reader, namespace),
     );
     let mut findings = vec![served];
     findings.extend(schema);
@@ -209,11 +210,10 @@ const NEEDS: [(&str, &str, &str, bool); 9] = [
     ("list", "", "secrets", true),
 ];
 
-async fn rights(reader: &Reader) -> Finding {
+/// In a namespace, or in all.
+async fn rights(reader: &Reader, namespace: Option<&str>) -> Finding {
     let api: Api<SelfSubjectAccessReview> = Api::all(reader.cluster.client.clone());
     let api = &api;
-    let namespace = reader.cluster.namespace.clone();
-    let namespace = &namespace;
     let asks = NEEDS.map(|(verb, group, resource, optional)| async move {
         let review = SelfSubjectAccessReview {
             spec: SelfSubjectAccessReviewSpec {
@@ -221,7 +221,7 @@ async fn rights(reader: &Reader) -> Finding {
                     verb: Some(verb.to_owned()),
                     group: Some(group.to_owned()),
                     resource: Some(resource.to_owned()),
-                    namespace: Some(namespace.clone()),
+                    namespace: namespace.map(ToOwned::to_owned),
                     ..ResourceAttributes::default()
                 }),
                 ..SelfSubjectAccessReviewSpec::default()
@@ -246,7 +246,8 @@ async fn rights(reader: &Reader) -> Finding {
             }
         }
     }
-    let place = format!("in namespace {namespace}");
+    let place = namespace
+        .map_or_else(|| "in all namespaces".to_owned(), |name| format!("in namespace {name}"));
     if !denied.is_empty() {
         denied.extend(partly);
         let message = format!("you may not: {} ({place})", denied.join(", "));

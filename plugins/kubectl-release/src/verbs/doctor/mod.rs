@@ -18,6 +18,9 @@ use crate::{
     read::{Fact, Reader},
 };
 
+/// Where a line is so long that its fix stands in the next one.
+const WIDEST: usize = 120;
+
 /// Runs it.
 ///
 /// # Errors
@@ -27,8 +30,9 @@ pub async fn run(args: &DoctorArgs, session: &mut Session<'_>) -> Result<Exit, E
     let reader = Reader::new(cluster.clone());
     let prefix = session.global.annotation_prefix.clone();
     let now = session.out.now();
+    let namespace = (!args.all_namespaces).then_some(cluster.namespace.as_str());
     let (installation, fleet) = futures::join!(
-        install::findings(&reader, prefix.clone().unwrap_or_default(), PLUGIN),
+        install::findings(&reader, prefix.clone().unwrap_or_default(), PLUGIN, namespace),
         fleet::findings(&reader, args, prefix.as_ref(), now),
     );
     let mut findings = installation.findings;
@@ -96,10 +100,17 @@ fn print(findings: &[Finding], wide: bool, session: &mut Session<'_>) -> Result<
             line = line.with(Paint::Bold, finding.object.clone()).plain(format!("{pad}  "));
         }
         line = line.plain(finding.message.clone());
-        if let Some(fix) = &finding.fix {
-            line = line.plain("    fix: ").plain(fix.clone());
+        let Some(fix) = &finding.fix else {
+            session.out.line(line)?;
+            continue;
+        };
+        let fix = format!("fix: {fix}");
+        if width(&line.bare(session.out.style)) + width(&fix) + 4 <= WIDEST {
+            session.out.line(line.plain("    ").plain(fix))?;
+        } else {
+            session.out.line(line)?;
+            session.out.line(format!("         {fix}"))?;
         }
-        session.out.line(line)?;
     }
     Ok(())
 }

@@ -39,7 +39,9 @@ impl Seen<'_> {
                     | TargetReadyReason::Unknown),
                 ),
             ) => {
-                say("Cause", &standing.message);
+                let is_back = reason == TargetReadyReason::RolledBack;
+                let fallen = self.fallen().filter(|_| is_back);
+                say("Cause", fallen.as_ref().unwrap_or(&standing.message));
                 Some(reason.words())
             }
             (None, Some(TargetReadyReason::Progressing)) => {
@@ -53,17 +55,20 @@ impl Seen<'_> {
             }
             (None, Some(TargetReadyReason::Ready | TargetReadyReason::Stalled) | None) => None,
         };
-        let commands = words.map(|words| words.commands(name, namespace)).unwrap_or_default();
+        let target = match namespace {
+            Some(namespace) => format!("{name} -n {namespace}"),
+            None => name.clone(),
+        };
+        let mut commands = words.map(|words| words.commands(name, namespace)).unwrap_or_default();
+        // Whoever reads this has run it.
+        let own = format!("kubectl release status {target}");
+        commands.retain(|command| *command != own);
         let mut label = "Fix";
         for command in commands.iter().take(3) {
             say(label, command);
             label = "";
         }
         if standing.is_bad() {
-            let target = match namespace {
-                Some(namespace) => format!("{name} -n {namespace}"),
-                None => name.clone(),
-            };
             let owners = format!("kubectl release owners {target} --path image");
             let why = format!("kubectl release why {target}");
             let more: Vec<String> =

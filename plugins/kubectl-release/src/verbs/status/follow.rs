@@ -1,7 +1,10 @@
 //! `status -w` without a name: rows of what changed, appended at the widths of the first list as
 //! kubectl does, or with `--refresh` the table drawn anew in place.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use kube::{ResourceExt as _, runtime::watcher};
 use tokio::time::Instant;
@@ -11,6 +14,7 @@ use super::{
     notes, nothing, options,
     pulse::{Beat, Pulse, Rate, changes},
     screen::Screen,
+    vigil::Vigil,
 };
 use crate::{
     Error, Exit, Session,
@@ -26,6 +30,9 @@ use crate::{
 
 /// A read is one of the whole list.
 const RATE: Rate = Rate { pace: Duration::from_millis(500), poll: 5 };
+
+/// The longest word of the column STATUS.
+const LONGEST_STATUS: &str = "Progressing";
 
 pub(super) async fn run(args: &StatusArgs, session: &mut Session<'_>) -> Result<Exit, Error> {
     let is_json = match args.output.for_programs() {
@@ -48,6 +55,8 @@ pub(super) async fn run(args: &StatusArgs, session: &mut Session<'_>) -> Result<
     let depth = if is_json { Depth::Target } else { Depth::Workload };
     let prefix = session.global.annotation_prefix.clone();
     let mut is_first = true;
+    let mut vigil = Vigil::default();
+    let mut instances = BTreeSet::new();
     loop {
         let read = Instant::now();
         let labels = args.selector.as_deref();
@@ -63,8 +72,9 @@ pub(super) async fn run(args: &StatusArgs, session: &mut Session<'_>) -> Result<
                         session.out.note(nothing(scope))?;
                     }
                 }
+                instances = operators(&fleet);
                 if refreshes {
-                    show.refresh(&fleet, args, session)?;
+                    show.refresh(&fleet, &vigil, args, session)?;
                 } else {
                     show.append(&fleet, args, session)?;
                 }
@@ -75,6 +85,12 @@ pub(super) async fn run(args: &StatusArgs, session: &mut Session<'_>) -> Result<
         }
         is_first = false;
         loop {
+            let news = vigil.look(&reader, instances.clone(), session.out.now()).await;
+            if !news.is_empty() && refreshes {
+                // The table has room for it.
+                break;
+            }
+            news.into_iter().try_for_each(|line| session.out.note(line))?;
             match pulse.next().await {
                 Beat::Over => return Ok(Exit::Timeout),
                 Beat::Tick => {}
@@ -83,6 +99,12 @@ pub(super) async fn run(args: &StatusArgs, session: &mut Session<'_>) -> Result<
         }
         pulse.keep_pace(read).await;
     }
+}
+
+/// The Leases of the operators that follow these Targets.
+fn operators(fleet: &Fleet) -> BTreeSet<String> {
+    let instance = |member: &Member| member.target.value.status.as_ref()?.instance.clone();
+    fleet.members.iter().filter_map(instance).collect()
 }
 
 struct Rows {
@@ -126,7 +148,15 @@ impl Rows {
         }
         let table = list::table(&changed, args.all_namespaces, &options);
         let headers = self.widths.is_none() && !args.no_headers;
-        let widths = self.widths.get_or_insert_with(|| table.widths(style));
+        let widths = self.widths.get_or_insert_with(|| {
+            let mut widths = table.widths(style);
+            // Rows to come have room for every status.
+            let status = 1 + usize::from(args.all_namespaces);
+            if let Some(width) = widths.get_mut(status) {
+                *width = (*width).max(LONGEST_STATUS.len());
+            }
+            widths
+        });
         for line in table.lines(style, widths, headers) {
             session.out.line(line)?;
         }
@@ -147,13 +177,14 @@ impl Rows {
     fn refresh(
         &mut self,
         fleet: &Fleet,
+        vigil: &Vigil,
         args: &StatusArgs,
         session: &mut Session<'_>,
     ) -> Result<(), Error> {
         let options = options(args, session);
         let table = list::table(fleet, args.all_namespaces, &options);
-        let lines: Vec<Line> =
-            table.lines(options.style, &table.widths(options.style), !args.no_headers);
+        let mut lines: Vec<Line> = vigil.lines(&options);
+        lines.extend(table.lines(options.style, &table.widths(options.style), !args.no_headers));
         Ok(self.screen.draw(&lines, session.out)?)
     }
 }

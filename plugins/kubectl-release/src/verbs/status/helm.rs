@@ -8,11 +8,16 @@ use crate::{
         live::tag,
     },
     print::{Icon, Line, Paint},
+    read::{Fact, Why},
 };
 
-/// `None` where the workload is not part of a release of Helm.
+/// `None` where the workload is not part of a release of Helm, or nobody asked.
 pub(super) fn line(seen: &Seen<'_>, options: &Options) -> Option<Line> {
     let live = seen.live.as_ref()?;
+    // A watch reads Helm's records for its last frame alone.
+    if matches!(seen.snapshot.helm, Fact::Unknown(Why::NotAsked)) {
+        return None;
+    }
     let source = Source::of(live, &seen.snapshot.helm);
     let (first, second) = match &source {
         Source::NotHelm => return None,
@@ -34,25 +39,28 @@ fn prospect(seen: &Seen<'_>, source: &Source) -> Line {
     let Some(forecast) = Forecast::of(source, live, container, seen.prefix()) else {
         return Line::new();
     };
-    let worst = [&forecast.three, &forecast.four].into_iter().find(|outcome| !outcome.is_good());
-    match worst {
-        None => {
-            let icon = Icon::Good;
-            let good = format!("compatible {}", icon.as_str());
-            Line::new().with(icon.paint(), good).plain(why(seen, source))
-        }
-        Some(Outcome::Unknown(why)) => Line::new().with(Paint::Warn, format!("unknown: {why}")),
-        Some(outcome) => {
-            let icon = Icon::Warn;
-            let words = match outcome {
-                Outcome::Resets(Some(image)) => format!("resets it to {}", tag(image)),
-                _ => outcome.words(&tag(&container.image)),
-            };
-            Line::new()
-                .with(icon.paint(), format!("{} helm upgrade {words}", icon.as_str()))
-                .plain("  (use --post-renderer belay)")
-        }
+    let (three, four) = (&forecast.three, &forecast.four);
+    if three.is_good() && four.is_good() {
+        let icon = Icon::Good;
+        let good = format!("compatible {}", icon.as_str());
+        return Line::new().with(icon.paint(), good).plain(why(seen, source));
     }
+    if let Outcome::Unknown(why) = three {
+        return Line::new().with(Paint::Warn, format!("unknown: {why}"));
+    }
+    let words = |outcome: &Outcome| match outcome {
+        Outcome::Resets(Some(image)) => format!("resets it to {}", tag(image)),
+        _ => outcome.words(&tag(&container.image)),
+    };
+    // The two Helms write in two ways, hence do not always do the same.
+    let words = match (words(three), words(four)) {
+        (three, four) if three == four => format!("helm upgrade {three}"),
+        (three, four) => format!("Helm 3 {three}, Helm 4 {four}"),
+    };
+    let icon = Icon::Warn;
+    Line::new()
+        .with(icon.paint(), format!("{} {words}", icon.as_str()))
+        .plain("  (use --post-renderer belay)")
 }
 
 /// Why the next upgrade leaves the image alone.

@@ -9,6 +9,7 @@ mod pulse;
 mod screen;
 mod tree;
 mod view;
+mod vigil;
 mod watch;
 
 pub use self::view::{Options, Seen, seconds};

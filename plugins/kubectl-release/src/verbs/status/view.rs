@@ -362,6 +362,11 @@ impl<'s> Seen<'s> {
         self.releases().into_iter().find(|one| one.metadata.name.as_deref() == Some(name))
     }
 
+    /// What failed before the Release that is active now.
+    pub(super) fn fallen(&self) -> Option<String> {
+        history::fallen(&self.releases(), self.active()?)
+    }
+
     /// The tag that the container had before what is wanted now.
     fn tag_before(&self, container: &LiveContainer) -> Option<String> {
         let before = history::before(&self.releases(), self.active()?)?;

@@ -15,6 +15,7 @@ use super::{
     raw_target,
     screen::Screen,
     view::Seen,
+    vigil::Vigil,
 };
 use crate::{
     Error, Exit, Session,
@@ -58,7 +59,11 @@ pub(super) async fn run(
     let mut pulse = Pulse::new(signals, RATE, args.timeout);
     pulse.poll_if(snapshot.workload().is_none());
     let mut read = Instant::now();
+    let mut vigil = Vigil::default();
     loop {
+        let instance =
+            snapshot.target().and_then(|target| target.status.as_ref()?.instance.clone());
+        let news = vigil.look(&reader, instance.into_iter().collect(), session.out.now()).await;
         let seen = Seen::of(&snapshot, session.global.annotation_prefix.as_ref());
         // What the operator says of an image that is gone ends nothing.
         let verdict = verdict(&seen.standing, args.until).filter(|_| seen.behind().is_none());
@@ -69,7 +74,10 @@ pub(super) async fn run(
                 snapshot = whole;
             }
         }
-        display(&mut show, &snapshot, verdict.is_some(), args, session)?;
+        display(&mut show, &snapshot, &vigil, verdict.is_some(), args, session)?;
+        if verdict.is_none() && !matches!(show, Show::Frames(_)) {
+            news.into_iter().try_for_each(|line| session.out.note(line))?;
+        }
         if let Some(exit) = verdict {
             return Ok(exit);
         }
@@ -98,6 +106,7 @@ pub(super) async fn run(
 fn display(
     show: &mut Show,
     snapshot: &Snapshot,
+    vigil: &Vigil,
     is_last: bool,
     args: &StatusArgs,
     session: &mut Session<'_>,
@@ -105,7 +114,12 @@ fn display(
     let seen = Seen::of(snapshot, session.global.annotation_prefix.as_ref());
     match show {
         Show::Frames(screen) => {
-            let lines = seen.lines(&options(args, session));
+            let options = options(args, session);
+            let mut lines = seen.lines(&options);
+            if !is_last {
+                // Below the header, where no small terminal cuts it off.
+                lines.splice(1..1, vigil.lines(&options));
+            }
             if is_last {
                 screen.finish(&lines, session.out)?;
             } else {
