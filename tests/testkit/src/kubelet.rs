@@ -53,8 +53,8 @@ pub struct Kubelet {
 enum Whose {
     /// Those that name this node.
     Node(String),
-    /// Those of a namespace that a label selector matches.
-    Labelled { namespace: String, selector: String },
+    /// Those that a label selector matches, of one namespace or of all.
+    Labelled { namespace: Option<String>, selector: String },
 }
 
 #[derive(Debug)]
@@ -91,20 +91,23 @@ impl Kubelet {
         Self::with_access(cluster.admin_access(), node, pace)
     }
 
-    /// Starts a kubelet for the pods of `namespace` that `selector` matches. kwok must leave them
-    /// alone: `stages.yaml`.
+    /// Starts a kubelet for the pods of `namespace`, or of all namespaces, that `selector` matches.
+    /// kwok must leave them alone: `stages.yaml`.
     ///
     /// # Errors
     /// When no client or thread can be made.
     pub(crate) fn of_pods(
         access: &Access,
-        namespace: &str,
+        namespace: Option<&str>,
         selector: &str,
         pace: Pace,
     ) -> Result<Self, TestbedError> {
-        let whose =
-            Whose::Labelled { namespace: namespace.to_owned(), selector: selector.to_owned() };
-        Self::of(access, whose, namespace.to_owned(), pace)
+        let name = namespace.unwrap_or("all-namespaces").to_owned();
+        let whose = Whose::Labelled {
+            namespace: namespace.map(ToOwned::to_owned),
+            selector: selector.to_owned(),
+        };
+        Self::of(access, whose, name, pace)
     }
 
     /// The same on any cluster that a kubeconfig gives access to.
@@ -176,6 +179,11 @@ impl Kubelet {
         own.cloned().collect()
     }
 
+    /// All of its pods as last seen.
+    pub(crate) fn all_pods(&self) -> Vec<Pod> {
+        self.lock().pods.values().cloned().collect()
+    }
+
     /// Waits for a pod that fits.
     ///
     /// # Errors
@@ -240,8 +248,11 @@ async fn serve(
         Whose::Node(node) => {
             (Api::<Pod>::all(client.clone()), config.fields(&format!("spec.nodeName={node}")))
         }
-        Whose::Labelled { namespace, selector } => {
+        Whose::Labelled { namespace: Some(namespace), selector } => {
             (Api::namespaced(client.clone(), namespace), config.labels(selector))
+        }
+        Whose::Labelled { namespace: None, selector } => {
+            (Api::all(client.clone()), config.labels(selector))
         }
     };
     let mut events = watcher(pods, config).boxed();

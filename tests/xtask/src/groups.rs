@@ -54,7 +54,9 @@ impl Group {
         }
         Ok(match binary {
             "tests/suite:fuzz_corpus" | "tests/suite:rollouts" => Self::Units,
-            "tests/suite:image_chart" | "tests/suite:post_renderer" => Self::PostRenderer,
+            "tests/suite:guide" | "tests/suite:image_chart" | "tests/suite:post_renderer" => {
+                Self::PostRenderer
+            }
             "tests/suite:api"
             | "tests/suite:chart"
             | "tests/suite:crashes"

@@ -22,7 +22,14 @@ pub(super) struct HostCommand {
     pub(super) program: String,
     pub(super) args: Vec<String>,
     pub(super) env: BTreeMap<String, String>,
-    /// What a kubelet would ask for readiness, at the address on this host.
+    /// Where it listens; a pod that runs to its end listens nowhere.
+    pub(super) addresses: Option<Addresses>,
+}
+
+/// Addresses on this host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Addresses {
+    /// What a kubelet would ask for readiness.
     pub(super) ready_url: String,
     /// `http://HOST:PORT` of the admin port.
     pub(super) admin_url: String,
@@ -45,15 +52,18 @@ impl HostCommand {
         let mut words = container.command.iter().flatten().chain(container.args.iter().flatten());
         let program = words.next().ok_or("its container has no command")?.clone();
         let mut args: Vec<String> = words.map(|word| mounts.on_host(word)).collect();
-        let (probed, health) = rebind(&mut args, HEALTH, port)?;
-        let (_, admin) = rebind(&mut args, ADMIN, port)?;
-        Ok(Self {
-            program,
-            args,
-            env: variables(pod, container, namespace, mounts)?,
-            ready_url: format!("http://{health}{}", readiness_path(container, &probed)?),
-            admin_url: format!("http://{admin}"),
-        })
+        let addresses = if pod.restart_policy.as_deref() == Some("Never") {
+            None
+        } else {
+            let (probed, health) = rebind(&mut args, HEALTH, port)?;
+            let (_, admin) = rebind(&mut args, ADMIN, port)?;
+            Some(Addresses {
+                ready_url: format!("http://{health}{}", readiness_path(container, &probed)?),
+                admin_url: format!("http://{admin}"),
+            })
+        };
+        let env = variables(pod, container, namespace, mounts)?;
+        Ok(Self { program, args, env, addresses })
     }
 }
 
@@ -180,8 +190,18 @@ mod tests {
             env,
             [("ACCOUNT", "account"), ("EMPTY", ""), ("NAMESPACE", "shop"), ("PLAIN", "/run/x")]
         );
-        assert_eq!(host.ready_url, "http://127.0.0.1:9001/readyz");
-        assert_eq!(host.admin_url, "http://127.0.0.1:9002");
+        let addresses = host.addresses.unwrap();
+        assert_eq!(addresses.ready_url, "http://127.0.0.1:9001/readyz");
+        assert_eq!(addresses.admin_url, "http://127.0.0.1:9002");
+    }
+
+    #[test]
+    fn a_pod_that_runs_to_its_end_needs_no_addresses() {
+        let pod = json!({ "restartPolicy": "Never", "containers": [{
+            "name": "job", "command": ["belay-operator"], "args": ["do", "--it"],
+        }]});
+        let host = host(pod).unwrap();
+        assert_eq!((host.args, host.addresses), (vec!["do".to_owned(), "--it".to_owned()], None));
     }
 
     #[rstest]

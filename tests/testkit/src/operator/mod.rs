@@ -20,9 +20,13 @@
 //!   its processes. Image, resources and security context are not looked at.
 //! * **Restarts.** A process that ends is not started again: a test says when. Neither does a changed
 //!   Deployment restart it: see [`HostedOperator::restart`].
+//!
+//! Where somebody else installs the chart, as the commands of the guide do, a [`ChartNode`] runs its
+//! pods in the same way, and follows upgrades and the end.
 
 mod container;
 mod mounts;
+mod node;
 mod readiness;
 
 use std::{
@@ -34,12 +38,17 @@ use std::{
 };
 
 use belay_components::Binary;
-use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::{apps::v1::Deployment, core::v1::PodSpec};
 use kube::{Api, api::ListParams};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use self::{container::HostCommand, mounts::Mounts, readiness::Readiness};
+pub use self::node::ChartNode;
+use self::{
+    container::{Addresses, HostCommand},
+    mounts::Mounts,
+    readiness::Readiness,
+};
 use crate::{
     TestbedError,
     cluster::{
@@ -53,6 +62,9 @@ use crate::{
 
 /// The label of every pod of the chart: what kwok's stages exclude.
 pub const LABEL: (&str, &str) = ("app.kubernetes.io/name", "belay");
+
+/// What a pod that runs to its end lacks.
+const NO_ADDRESSES: &str = "its pod runs to its end, so it listens nowhere";
 
 /// How long Helm may wait for the operator; a busy machine takes a few seconds.
 const INSTALL: Duration = Duration::from_mins(3);
@@ -134,10 +146,57 @@ pub struct HostedOperator<'c> {
 #[derive(Debug)]
 struct Running {
     process: Process,
-    ready_url: String,
-    admin_url: String,
+    /// None where the pod runs to its end.
+    addresses: Option<Addresses>,
     access: Access,
     grace: Duration,
+}
+
+impl Running {
+    /// Starts the program of `pod` as `name`, with a new token of its ServiceAccount; `program` stands
+    /// for the one beside the test.
+    async fn launch(
+        cluster: &Cluster,
+        name: &str,
+        namespace: &str,
+        pod: &PodSpec,
+        program: Option<&Path>,
+    ) -> Result<Self, TestbedError> {
+        let failed = |why: String| TestbedError::Host { deployment: name.to_owned(), why };
+        let account = pod.service_account_name.as_deref().unwrap_or("default");
+        let access = cluster.token_of(namespace, account).await?;
+        let kubeconfig = cluster.write_kubeconfig(name, &access)?;
+        let folder = cluster.run().folder().join(name);
+        let mounts = Mounts::make(&cluster.admin()?, namespace, pod, &folder).await;
+        let mounts = mounts.map_err(failed)?;
+        let host = HostCommand::of(pod, namespace, &mounts, &mut || {
+            free_port().map_err(|error| error.to_string())
+        });
+        let host = host.map_err(failed)?;
+        let program = match program {
+            Some(program) => program.to_owned(),
+            None => beside_this_test(&host.program).map_err(failed)?,
+        };
+        let mut command = Command::new(program);
+        command.args(&host.args).env_clear().env("HOSTNAME", name).envs(&host.env);
+        command.env("KUBECONFIG", kubeconfig);
+        let process = cluster.run().spawn(name, command)?;
+        let grace = pod.termination_grace_period_seconds.and_then(|it| u64::try_from(it).ok());
+        let grace = Duration::from_secs(grace.unwrap_or(30));
+        Ok(Self { process, addresses: host.addresses, access, grace })
+    }
+
+    /// SIGTERM, and the wait of a kubelet for the end; it still runs where this is an error.
+    async fn terminate(&self) -> Result<ExitStatus, TestbedError> {
+        if let Some(pid) = i32::try_from(self.process.id()).ok().and_then(Pid::from_raw) {
+            // An error means that it has ended already.
+            let _ = kill_process(pid, Signal::TERM);
+        }
+        wait::until("the operator to end after SIGTERM", self.grace, || {
+            std::future::ready(self.process.ended().ok_or("it still ran"))
+        })
+        .await
+    }
 }
 
 impl<'c> HostedOperator<'c> {
@@ -199,33 +258,13 @@ impl<'c> HostedOperator<'c> {
             return Err(failed("it runs already: stop it first".to_owned()));
         }
         let pod = deployment.spec.unwrap_or_default().template.spec.unwrap_or_default();
-        let account = pod.service_account_name.as_deref().unwrap_or("default");
-        let access = self.cluster.token_of(&self.namespace, account).await?;
-        let kubeconfig = self.cluster.write_kubeconfig(&self.name, &access)?;
-        let folder = self.cluster.run().folder().join(&self.name);
-        let mounts = Mounts::make(&self.cluster.admin()?, &self.namespace, &pod, &folder).await;
-        let mounts = mounts.map_err(failed)?;
-        let host = HostCommand::of(&pod, &self.namespace, &mounts, &mut || {
-            free_port().map_err(|error| error.to_string())
-        });
-        let host = host.map_err(failed)?;
-        let program = match &self.installation.program {
-            Some(program) => program.clone(),
-            None => beside_this_test(&host.program).map_err(failed)?,
-        };
-        let mut command = Command::new(program);
-        command.args(&host.args).env_clear().env("HOSTNAME", &self.name).envs(&host.env);
-        command.env("KUBECONFIG", kubeconfig);
-        let process = self.cluster.run().spawn(&self.name, command)?;
-        self.readiness.look_at(Some(host.ready_url.clone()));
-        let grace = pod.termination_grace_period_seconds.and_then(|it| u64::try_from(it).ok());
-        *self.lock() = Some(Arc::new(Running {
-            process,
-            ready_url: host.ready_url,
-            admin_url: host.admin_url,
-            access,
-            grace: Duration::from_secs(grace.unwrap_or(30)),
-        }));
+        let program = self.installation.program.as_deref();
+        let running = Running::launch(self.cluster, &self.name, &self.namespace, &pod, program);
+        let running = running.await?;
+        let addresses =
+            running.addresses.as_ref().ok_or_else(|| failed(NO_ADDRESSES.to_owned()))?;
+        self.readiness.look_at(Some(addresses.ready_url.clone()));
+        *self.lock() = Some(Arc::new(running));
         Ok(())
     }
 
@@ -236,7 +275,8 @@ impl<'c> HostedOperator<'c> {
     pub async fn ready(&self) -> Result<(), TestbedError> {
         let running = self.running()?;
         let http = reqwest::Client::new();
-        running.process.ready(wait::SOON, || readiness::probe(&http, &running.ready_url)).await
+        let url = self.addresses(&running)?.ready_url;
+        running.process.ready(wait::SOON, || readiness::probe(&http, &url)).await
     }
 
     /// Ends it as a kubelet does: SIGTERM, and SIGKILL once the grace period is over.
@@ -244,15 +284,7 @@ impl<'c> HostedOperator<'c> {
     /// # Errors
     /// [`TestbedError::Timeout`] when it had to be killed.
     pub async fn stop(&self) -> Result<ExitStatus, TestbedError> {
-        let running = self.running()?;
-        if let Some(pid) = i32::try_from(running.process.id()).ok().and_then(Pid::from_raw) {
-            // An error means that it has ended already.
-            let _ = kill_process(pid, Signal::TERM);
-        }
-        let ended = wait::until("the operator to end after SIGTERM", running.grace, || {
-            std::future::ready(running.process.ended().ok_or("it still ran"))
-        })
-        .await;
+        let ended = self.running()?.terminate().await;
         self.kill();
         ended
     }
@@ -308,7 +340,8 @@ impl<'c> HostedOperator<'c> {
     /// # Errors
     /// When it does not run.
     pub fn ready_url(&self) -> Result<String, TestbedError> {
-        Ok(self.running()?.ready_url.clone())
+        let running = self.running()?;
+        Ok(self.addresses(&running)?.ready_url)
     }
 
     /// `http://HOST:PORT` of its admin port.
@@ -316,7 +349,8 @@ impl<'c> HostedOperator<'c> {
     /// # Errors
     /// When it does not run.
     pub fn admin_url(&self) -> Result<String, TestbedError> {
-        Ok(self.running()?.admin_url.clone())
+        let running = self.running()?;
+        Ok(self.addresses(&running)?.admin_url)
     }
 
     /// What it shows the API server, for clients that act as the operator.
@@ -351,6 +385,10 @@ impl<'c> HostedOperator<'c> {
 
     fn running(&self) -> Result<Arc<Running>, TestbedError> {
         self.lock().clone().ok_or_else(|| self.failed("its program does not run".to_owned()))
+    }
+
+    fn addresses(&self, running: &Running) -> Result<Addresses, TestbedError> {
+        running.addresses.clone().ok_or_else(|| self.failed(NO_ADDRESSES.to_owned()))
     }
 
     fn failed(&self, why: String) -> TestbedError {

@@ -37,7 +37,7 @@ impl Readiness {
         namespace: &str,
         selector: &str,
     ) -> Result<Self, TestbedError> {
-        let kubelet = Kubelet::of_pods(access, namespace, selector, Pace::WhenTold)?;
+        let kubelet = Kubelet::of_pods(access, Some(namespace), selector, Pace::WhenTold)?;
         let (url, urls) = watch::channel(None);
         let (stop, stopped) = watch::channel(false);
         let failed = |source| TestbedError::Start {

@@ -1,0 +1,9 @@
+//! The guide: every command that its pages show is run, and prints what they show.
+
+mod bed;
+mod desk;
+mod executor_tests;
+mod page;
+mod pages;
+mod session;
+mod shown;

@@ -1,0 +1,71 @@
+//! The pages of `docs/guide`, each by itself or after the one that it builds on.
+
+use std::{collections::BTreeSet, fs};
+
+use anyhow::{Context as _, Result};
+use belay_suite::helms::Major;
+use belay_testkit::{Cluster, cluster::Options};
+use rstest::rstest;
+
+use super::{bed::Bed, page::Page, session::top};
+
+/// Pages that begin where Belay is not installed, in this order.
+const FROM_NOTHING: [&str; 2] = ["install", "uninstall"];
+
+/// Pages that begin where it is.
+const INSTALLED: [&str; 3] = ["annotate", "hold", "rollback"];
+
+/// Its commands are run by the tests of the post-renderer, where no operator takes part.
+const ELSEWHERE: &str = "post-renderer";
+
+/// Commands that no page runs, with the page and the reason.
+const NOT_RUN: &str = include_str!("not-run.txt");
+
+#[rstest]
+#[case("annotate")]
+#[case("hold")]
+#[case("rollback")]
+#[tokio::test]
+async fn the_commands_of_a_page_do_what_it_shows(#[case] page: &str) -> Result<()> {
+    Bed::installed().await?.play(page).await
+}
+
+#[tokio::test]
+async fn from_the_installation_to_its_end() -> Result<()> {
+    let cluster: &'static Cluster = Box::leak(Box::new(Cluster::start(Options::default()).await?));
+    let bed = Bed::empty(cluster).await?;
+    for page in FROM_NOTHING {
+        bed.play(page).await?;
+    }
+    Ok(())
+}
+
+fn names() -> Result<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    for entry in fs::read_dir(top("docs/guide")).context("read the folder of the guide")? {
+        let name = entry?.file_name().into_string().ok().context("a name that is no text")?;
+        names.insert(name.strip_suffix(".md").context("a file that is no page")?.to_owned());
+    }
+    Ok(names)
+}
+
+#[test]
+fn every_page_is_run() -> Result<()> {
+    let run = FROM_NOTHING.iter().chain(&INSTALLED).chain([&ELSEWHERE]);
+    assert_eq!(names()?, run.map(|&name| name.to_owned()).collect());
+    Ok(())
+}
+
+#[test]
+fn the_commands_that_are_not_run_are_these() -> Result<()> {
+    let mut found = String::new();
+    for name in names()? {
+        let text = fs::read_to_string(top(&format!("docs/guide/{name}.md")))?;
+        for command in Page::read(&text, Major::Four)?.not_run {
+            found += &format!("{name}: {command}\n");
+        }
+    }
+    println!("not run:\n{found}");
+    assert_eq!(found, NOT_RUN);
+    Ok(())
+}
