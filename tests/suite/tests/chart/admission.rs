@@ -4,7 +4,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use belay_components::Binary;
-use belay_testkit::{Cluster, keda::Keda, operator::chart, wait};
+use belay_testkit::{Cluster, operator::chart, wait};
 use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
 use kube::{
     Api, Client,
@@ -16,7 +16,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-use crate::bed::{OPERATOR, RELEASE};
+use crate::bed::{OPERATOR, RELEASE, keda_crds};
 
 const WEB: &str = "web";
 
@@ -25,7 +25,6 @@ struct Guarded {
     namespace: String,
     /// The administrator's kubeconfig reaches it too.
     cluster: &'static Cluster,
-    _keda: Keda,
 }
 
 /// What is tried.
@@ -56,7 +55,8 @@ impl Guarded {
 
     async fn new() -> Result<Self> {
         let cluster = Cluster::shared().await?;
-        let keda = Keda::start(cluster).await?;
+        // Its kinds alone: other tests count on nobody working on them.
+        keda_crds(cluster).await?;
         let namespace = cluster.namespace("admission").await?;
         let values = json!({ "crds": { "install": false }, "scope": "namespace" });
         let tool = cluster.tool(Binary::Helm4)?.args(["install", RELEASE]).arg(chart());
@@ -69,7 +69,7 @@ impl Guarded {
         });
         let bindings: Api<ClusterRoleBinding> = Api::all(cluster.admin()?);
         bindings.create(&PostParams::default(), &serde_json::from_value(binding)?).await?;
-        let guarded = Self { namespace, cluster, _keda: keda };
+        let guarded = Self { namespace, cluster };
         let admin = cluster.admin()?;
         for object in [deployment(), scaled_object()] {
             let api = guarded.api(&admin, &object)?;
@@ -306,7 +306,7 @@ async fn a_pause_is_permitted(#[case] write: Write) -> Result<()> {
 #[case::scale_out(Merge(annotations(json!({ "autoscaling.keda.sh/paused-scale-out": "true" }))))]
 #[case::foreign_annotation(Merge(annotations(json!({ "team.example/owner": null }))))]
 #[case::label(Merge(json!({ "metadata": { "labels": { "a": "b" } } })))]
-#[case::finalizer(Merge(json!({ "metadata": { "finalizers": null } })))]
+#[case::finalizer(Merge(json!({ "metadata": { "finalizers": ["a.example/b"] } })))]
 #[case::spec(Merge(spec(json!({ "maxReplicaCount": 9 }))))]
 #[case::triggers(Json(json!([
     { "op": "replace", "path": "/spec/triggers/0/metadata/desiredReplicas", "value": "9" },

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, ensure};
 use belay_components::Binary;
 use belay_suite::operator::World;
-use belay_testkit::{Cluster, operator::chart, tool::Finished};
+use belay_testkit::{Cluster, keda::Keda, operator::chart, tool::Finished};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
     Api,
@@ -41,6 +41,14 @@ pub(crate) async fn cluster() -> Result<&'static Cluster> {
         anyhow::Ok(cluster)
     };
     PREPARED.get_or_try_init(prepare).await.copied()
+}
+
+/// KEDA's kinds, without anybody who works on them: a rollout that insists on its pause waits, and
+/// holds its claim.
+pub(crate) async fn keda_crds(cluster: &Cluster) -> Result<()> {
+    static CRDS: OnceCell<()> = OnceCell::const_new();
+    CRDS.get_or_try_init(|| Keda::apply_crds(cluster)).await?;
+    Ok(())
 }
 
 /// `helm template` of the chart with these values.

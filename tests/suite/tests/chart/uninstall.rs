@@ -13,7 +13,6 @@ use belay_suite::{
 use belay_testkit::{
     Cluster,
     cluster::{FIELD_MANAGER, Options},
-    keda::Keda,
     objects,
     operator::{HostedOperator, Installation, chart},
     wait,
@@ -31,10 +30,9 @@ use kube::{
 use rstest::rstest;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tokio::sync::OnceCell;
 
 use crate::{
-    bed::{self, OPERATOR, RELEASE},
+    bed::{self, OPERATOR, RELEASE, keda_crds},
     hosted::{Scope, give_token, values},
 };
 
@@ -107,14 +105,6 @@ async fn left(client: &Client, namespace: &str) -> Result<Vec<String>> {
     of::<ClusterRoleBinding>(Api::all(client()), &namespaced, &mut names).await?;
     names.retain(|name| !name.starts_with("Cluster") || name.contains(&format!("/{namespace}:")));
     Ok(names)
-}
-
-/// KEDA's kinds, without anybody who works on them: a rollout that insists on its pause waits, and
-/// holds its claim.
-async fn keda_crds(cluster: &Cluster) -> Result<()> {
-    static CRDS: OnceCell<()> = OnceCell::const_new();
-    CRDS.get_or_try_init(|| Keda::apply_crds(cluster)).await?;
-    Ok(())
 }
 
 #[rstest]
