@@ -335,7 +335,7 @@ impl World {
             }
             let ahead = plan.wake.map(|wake| wake.as_second().max(self.now + 1));
             let Some(wake) = ahead.filter(|wake| *wake <= end) else {
-                self.check_rest()?;
+                self.check_rest().map_err(|error| format!("{error}; {plan:?}"))?;
                 return self.stay_at_rest();
             };
             // What was asked for in vain ten times over will not be answered any more.

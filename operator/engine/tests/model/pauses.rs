@@ -31,7 +31,8 @@ impl World {
         let version = self.version;
         let kind = PauseKind::of(intent.mode).ok_or("a claim without a mode")?;
         if self.is_stale(&intent.scaled_object, &intent.from) {
-            return Ok(false);
+            // KEDA wrote it since it was read: the next pass reads it anew.
+            return Ok(true);
         }
         let Some(object) = self.object_mut(&intent.scaled_object) else { return Ok(false) };
         if object.keys.iter().any(|key| holds(key) && !key.is_ours) {
