@@ -84,6 +84,10 @@ fn number(name: &str) -> Option<u64> {
 fn run(seed: u64, is_shown: bool, settings: &Settings) -> (World, Result<(), String>) {
     let mut world = World::new(seed, is_shown);
     world.settings = Settings { scaled_objects: true, ..settings.clone() };
+    if !settings.intent_first {
+        // The wrong order is one of images and Releases; pauses have no part in it.
+        world.annotate("scaledobject", None);
+    }
     let result =
         (0..MOVES).try_for_each(|_| world.random_move()).and_then(|()| world.come_to_rest());
     (world, result)
