@@ -123,7 +123,14 @@ impl Error {
                 error
             }
             kube::Error::HyperError(_) | kube::Error::Service(_) => {
-                Self::new(Class::Unreachable, format!("{attempt}: {}", chain(error)))
+                let words = chain(error);
+                // The layers of the client are no news for people.
+                let words = words.trim_start_matches("ServiceError: ");
+                let why = match words.strip_prefix("client error (Connect): ") {
+                    Some(why) => format!("cannot connect: {why}"),
+                    None => words.to_owned(),
+                };
+                Self::new(Class::Unreachable, format!("{attempt}: {why}"))
             }
             _ => Self::other(format!("{attempt}: {}", chain(error))),
         }

@@ -91,7 +91,9 @@ impl Proxy {
             hint: format!("it stands in {origin}; write http://, https:// or socks5://HOST:PORT"),
         };
         let matcher = Matcher::builder().all(text.trim()).build();
-        let intercept = matcher.intercept(server).ok_or_else(|| refused("is no proxy's URL"))?;
+        let has_host = |found: &Intercept| found.uri().host().is_some_and(|host| !host.is_empty());
+        let intercept = matcher.intercept(server).filter(has_host);
+        let intercept = intercept.ok_or_else(|| refused("is no proxy's URL"))?;
         let uri = match intercept.uri().scheme_str() {
             Some("http" | "https") => intercept.uri().clone(),
             Some("socks5" | "socks5h") => {

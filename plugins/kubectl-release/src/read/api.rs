@@ -43,7 +43,13 @@ impl Reader {
                 .await
                 .map_err(|_| self.no_answer(attempt, limit))?,
         };
-        result.map_err(|error| Error::of_kube(attempt, &error))
+        result.map_err(|error| {
+            let error = Error::of_kube(attempt, &error);
+            if error.class == Class::Unreachable && error.hints.is_empty() {
+                return error.hint(format!("the API server is {}", self.cluster.server));
+            }
+            error
+        })
     }
 
     fn no_answer(&self, attempt: &str, limit: Duration) -> Error {

@@ -43,7 +43,7 @@ async fn a_hold_at_another_tag_says_how_to_get_there() -> Result<()> {
     let operator = bed.following(Wiring::default()).await?;
     let held = cli(&bed, &["hold", "web", "0.9.0"]).run().await;
     ensure!(held.exit == Exit::Done, "{held:?}");
-    has(&held.stderr, &["web runs 1.0.0", "kubectl release rollback web --to 0.9.0"])?;
+    has(&held.stderr, &["web runs 1.0.0", "kubectl release rollback web -n ", " --to 0.9.0"])?;
     bed.wait_for_condition("web", "Held", "Mismatch").await?;
     operator.stop().await
 }

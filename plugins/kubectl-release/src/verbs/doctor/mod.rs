@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Where a line is so long that its fix stands in the next one.
-const WIDEST: usize = 120;
+const WIDEST: usize = 160;
 
 /// Runs it.
 ///

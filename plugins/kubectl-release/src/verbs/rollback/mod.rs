@@ -155,9 +155,7 @@ fn refused(target: &Target, why: NoPlan) -> Error {
             let own = rejection.words();
             let error = Error::other(format!("roll back {name}: {}", own.why));
             let error = if words == rejection.describe() { error } else { error.cause(words) };
-            let place = (target.snapshot.namespace != target.reader.cluster.namespace)
-                .then_some(target.snapshot.namespace.as_str());
-            own.commands(name, place).into_iter().fold(error, Error::hint)
+            own.commands(&target.said(), None).into_iter().fold(error, Error::hint)
         }
     }
 }
