@@ -80,7 +80,9 @@ pub fn run_all(root: &Path) -> Result<Vec<Finding>> {
         findings.extend(leaks::check(path, &repository.bytes(path)?));
     }
     findings.extend(prose::check(&rust));
-    findings.extend(outside::workflows(&repository.texts("yaml")?));
+    for path in repository.files().iter().filter(|path| path.starts_with(outside::WORKFLOWS)) {
+        findings.extend(outside::workflow(path, &repository.text(path)?));
+    }
     findings.extend(outside::dockerfile(
         &repository.text("operator/Dockerfile")?,
         &repository.text("rust-toolchain.toml")?,

@@ -1,8 +1,6 @@
 //! What others run: workflow files, which may hold no step of their own, and the Dockerfile, which
 //! names the toolchain and the user of the chart a second time.
 
-use std::collections::BTreeMap;
-
 use super::Finding;
 
 const CHECK: &str = "outside";
@@ -10,22 +8,18 @@ const CHECK: &str = "outside";
 /// What a step may run.
 const TASK: &str = "cargo xtask ";
 
+/// Where workflow files are.
+pub(super) const WORKFLOWS: &str = ".github/workflows/";
+
 /// Every command of a workflow is a task of this repository, so that it can be run anywhere.
-pub(super) fn workflows(pages: &BTreeMap<String, String>) -> Vec<Finding> {
-    let workflows = pages.iter().filter(|(path, _)| path.starts_with(".github/workflows/"));
+pub(super) fn workflow(path: &str, text: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (path, text) in workflows {
-        for (number, line) in (1..).zip(text.lines()) {
-            let line = line.trim_start().trim_start_matches("- ");
-            let Some(command) = line.strip_prefix("run:").map(str::trim) else { continue };
-            if !command.starts_with(TASK) || command.contains([';', '&', '|']) {
-                let what = format!("{path}:{number} runs `{command}`");
-                findings.push(Finding::new(
-                    CHECK,
-                    what,
-                    "make it a task, and run `cargo xtask TASK`",
-                ));
-            }
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.trim_start().trim_start_matches("- ");
+        let Some(command) = line.strip_prefix("run:").map(str::trim) else { continue };
+        if !command.starts_with(TASK) || command.contains([';', '&', '|']) {
+            let what = format!("{path}:{number} runs `{command}`");
+            findings.push(Finding::new(CHECK, what, "make it a task, and run `cargo xtask TASK`"));
         }
     }
     findings
@@ -69,8 +63,7 @@ mod tests {
     #[case("    - run: |", 1)]
     #[case("    - uses: actions/checkout@v5", 0)]
     fn a_step_runs_one_task(#[case] line: &str, #[case] expected: usize) {
-        let files = [(".github/workflows/ci.yaml".to_owned(), format!("jobs:\n{line}\n"))];
-        assert_eq!(workflows(&files.into()).len(), expected);
+        assert_eq!(workflow("ci.yaml", &format!("jobs:\n{line}\n")).len(), expected);
     }
 
     #[rstest]

@@ -13,8 +13,11 @@ const CHECK: &str = "tests";
 const SLEEPS: [&str; 5] = ["park_timeout", "sleep", "sleep_for", "sleep_ms", "sleep_until"];
 
 /// Files that may sleep, with the reason.
-const MAY_SLEEP: [(&str, &str); 3] = [
+const MAY_SLEEP: [(&str, &str); 6] = [
     ("operator/adapters/src/cluster/pods/follow.rs", "the wait after a watch that failed"),
+    ("operator/controller/src/pauses.rs", "the wait for a kind that the cluster does not have"),
+    ("operator/controller/src/release_pauses.rs", "the wait between two rounds over all claims"),
+    ("operator/controller/src/scaler.rs", "the wait between two readings of a ScaledObject"),
     ("plugins/kubectl-release/src/verbs/status/pulse.rs", "the pace of what a terminal shows"),
     ("tests/testkit/src/wait.rs", "the pause between two looks at a condition with a deadline"),
 ];
