@@ -15,7 +15,7 @@ use super::{
 };
 
 /// A command that hangs ends the test; a page takes less than half a minute.
-const DEADLINE: Duration = Duration::from_mins(3);
+const DEADLINE: Duration = Duration::from_mins(6);
 
 /// Where and with what the commands of a page run.
 #[derive(Debug)]
