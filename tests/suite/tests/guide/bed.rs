@@ -129,9 +129,14 @@ impl Bed {
         for folder in ["plugins", "tests"] {
             std::os::unix::fs::symlink(top(folder), work.join(folder))?;
         }
-        copy(&top("charts"), &work.join("charts"), &|_, text| text)?;
-        copy(&top("docs/examples"), &work.join("docs/examples"), &|_, text| {
-            text.replace("acme", owner)
+        copy(&top("charts"), &work.join("charts"), &|text| text)?;
+        let own = |text: String| text.replace("acme", owner);
+        copy(&top("docs/examples"), &work.join("docs/examples"), &own)?;
+        // The chart of the post-renderer's page, with an image that exists and a short bake.
+        copy(&top("tests/suite/charts/guide"), &work.join("chart"), &|text| {
+            let text = text.replace("registry.example/web", "ghcr.io/acme/web");
+            let repo = "    belay.dev/repo: acme/web\n";
+            own(text.replace(repo, &format!("{repo}    belay.dev/bake: 2s\n")))
         })?;
         let values = work.join("charts/belay/values.yaml");
         let registry = self.desk.registry.host();
@@ -151,7 +156,7 @@ impl Bed {
 }
 
 /// Copies a folder of text files, each as `change` makes it.
-fn copy(from: &Path, to: &Path, change: &dyn Fn(&Path, String) -> String) -> Result<()> {
+fn copy(from: &Path, to: &Path, change: &dyn Fn(String) -> String) -> Result<()> {
     fs::create_dir_all(to)?;
     let entries = fs::read_dir(from).with_context(|| format!("read {}", from.display()))?;
     for entry in entries {
@@ -161,7 +166,7 @@ fn copy(from: &Path, to: &Path, change: &dyn Fn(&Path, String) -> String) -> Res
             copy(&path, &to.join(name), change)?;
         } else {
             let text = fs::read_to_string(&path)?;
-            fs::write(to.join(name), change(&path, text))?;
+            fs::write(to.join(name), change(text))?;
         }
     }
     Ok(())

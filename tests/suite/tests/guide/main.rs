@@ -2,8 +2,10 @@
 
 mod bed;
 mod desk;
+mod examples;
 mod executor_tests;
 mod page;
 mod pages;
 mod session;
 mod shown;
+mod words;

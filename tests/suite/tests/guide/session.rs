@@ -15,7 +15,7 @@ use super::{
 };
 
 /// A command that hangs ends the test; a page takes less than half a minute.
-const DEADLINE: Duration = Duration::from_mins(3);
+const DEADLINE: Duration = Duration::from_mins(6);
 
 /// Where and with what the commands of a page run.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ impl Session {
         let mut script = "shopt -s expand_aliases\n".to_owned();
         for (number, step) in page.steps.iter().enumerate() {
             let at = self.folder.join(number.to_string()).display().to_string();
-            script += &match step {
+            let part = match step {
                 Step::File { name, text } => {
                     fs::write(&at, text).context("write a file of the page")?;
                     format!("cp '{at}' '{name}'\n")
@@ -89,6 +89,7 @@ impl Session {
                     )
                 }
             };
+            script.push_str(&part);
         }
         Ok(script)
     }

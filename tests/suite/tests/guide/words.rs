@@ -1,0 +1,55 @@
+//! Pages that promise to name all of something do.
+
+use std::fs;
+
+use anyhow::{Context as _, Result, ensure};
+use rstest::rstest;
+
+use super::session::top;
+
+/// The words in the first column of the table below a heading of a page.
+fn column<'p>(page: &'p str, heading: &str) -> Result<Vec<&'p str>> {
+    let (_, rest) = page.split_once(heading).with_context(|| format!("no {heading}"))?;
+    let section = rest.split("\n#").next().unwrap_or_default();
+    let cells = section.lines().filter_map(|line| line.strip_prefix("| `"));
+    Ok(cells.filter_map(|cell| cell.split_once('`')).map(|(word, _)| word).collect())
+}
+
+#[rstest]
+#[case::stalled("\n### `Stalled`\n", "\n## A target is Stalled\n", "InvalidConfig")]
+#[case::gates("\n### Gates: ", "\n## A release is not taken: gates\n", "Draft")]
+fn troubleshooting_names_each_word_in_the_order_of_the_reference(
+    #[case] reference: &str,
+    #[case] heading: &str,
+    #[case] first: &str,
+) -> Result<()> {
+    let all = fs::read_to_string(top("docs/reference/conditions.md"))?;
+    let page = fs::read_to_string(top("docs/guide/troubleshooting.md"))?;
+    let words = column(&all, reference)?;
+    ensure!(words.first() == Some(&first), "{words:?}");
+    assert_eq!(column(&page, heading)?, words);
+    Ok(())
+}
+
+#[test]
+fn every_annotation_that_a_page_names_exists() -> Result<()> {
+    let reference = fs::read_to_string(top("docs/reference/annotations.md"))?;
+    let mut pages = vec![top("README.md"), top("docs/support.md"), top("docs/security.md")];
+    for folder in ["docs/guide", "docs/examples"] {
+        for entry in fs::read_dir(top(folder))? {
+            pages.push(entry?.path());
+        }
+    }
+    for page in pages {
+        let text = fs::read_to_string(&page)?;
+        for (at, _) in text.match_indices("belay.dev/") {
+            let name = text[at..].split(|c: char| !c.is_alphanumeric() && !"./-".contains(c));
+            let name = name.into_iter().next().unwrap_or_default().trim_end_matches(['.', '/']);
+            let is_known = reference.contains(&format!("`{name}`"));
+            let is_object = text[..at].ends_with(['.', '/', '"']);
+            let is_api = name.starts_with("belay.dev/v1");
+            ensure!(is_known || is_object || is_api, "{} names {name}", page.display());
+        }
+    }
+    Ok(())
+}
