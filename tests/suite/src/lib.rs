@@ -8,6 +8,7 @@ pub mod dist;
 pub mod fuzz;
 pub mod helms;
 pub mod keda;
+pub mod kills;
 pub mod operator;
 pub mod programs;
 pub mod random;

@@ -242,6 +242,11 @@ impl Cargo {
         hand_over(command)
     }
 
+    /// Kills the operator program while releases roll.
+    pub(crate) fn kills(&self) -> Result<ExitCode> {
+        hand_over(self.program("kills", Profile::Debug)?)
+    }
+
     /// Fuzzes one target.
     pub(crate) fn fuzz(&self, name: &str, seconds: u64, seed: Option<u64>) -> Result<ExitCode> {
         let mut command = self.program("fuzz", Profile::Fuzz)?;

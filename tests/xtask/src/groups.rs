@@ -61,6 +61,7 @@ impl Group {
             | "tests/suite:chart"
             | "tests/suite:crashes"
             | "tests/suite:hostile"
+            | "tests/suite:kills"
             | "tests/suite:operator"
             | "tests/suite:ownership"
             | "tests/suite:pause"

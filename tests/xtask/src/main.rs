@@ -48,6 +48,10 @@ enum Task {
         /// How long, in minutes; in any case until the operator's model has run 2 million sequences.
         #[arg(long, default_value_t = 60)]
         minutes: u64,
+        /// Only this: 1,000 releases over 20 targets with KEDA, while the operator program is killed every
+        /// 5 to 30 seconds.
+        #[arg(long, conflicts_with = "minutes")]
+        kills: bool,
     },
     /// A control plane to work with: `up`, `down`, `status`.
     #[command(disable_help_flag = true)]
@@ -142,7 +146,8 @@ fn run(task: Task) -> Result<ExitCode> {
         }
         Task::Ci => ci::run(&root),
         Task::Check => ci::check(&cargo),
-        Task::Soak { minutes } => soak::run(&cargo, minutes),
+        Task::Soak { kills: true, .. } => cargo.kills(),
+        Task::Soak { minutes, .. } => soak::run(&cargo, minutes),
         Task::Cluster { arguments } => cargo.testbed("cluster", &arguments),
         Task::Github { arguments } => cargo.testbed("github", &arguments),
         Task::Demo { arguments } => {
