@@ -32,6 +32,25 @@ async fn a_rollout_goes_on_when_its_scaled_object_is_deleted() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_replaced_scaled_object_is_claimed_in_its_turn() -> Result<()> {
+    let (scene, operator) =
+        Scene::following_as("replaced", wired(|_| ()), patient, |object| object).await?;
+    scene.rolling("1.1.0").await?;
+    scene.until_claimed(WEB).await?;
+    scene.scaling.objects().delete(WEB, &DeleteParams::default()).await?;
+    scene
+        .wait("the ScaledObject to be gone", || async {
+            ensure!(scene.scaling.objects().get_opt(WEB).await?.is_none(), "it is there");
+            Ok(())
+        })
+        .await?;
+    scene.scaling.apply(&scene.scaling.of(WEB)).await?;
+    scene.until_claimed(WEB).await?;
+    scene.scaling.until_frozen(WEB).await?;
+    operator.stop().await
+}
+
+#[tokio::test]
 async fn who_names_another_scaled_object_in_mid_rollout_moves_the_pause() -> Result<()> {
     let (scene, operator) =
         Scene::following_as("re-pointed", wired(|_| ()), patient, |object| object).await?;
