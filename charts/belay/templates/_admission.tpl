@@ -25,3 +25,14 @@
 {{- $but := printf ".spec.template.spec.?%s.orValue([]).map(c, c.transformMap(k, v, k != 'image', v))" . -}}
 {{- printf "variables.after%s == variables.before%s" $but $but -}}
 {{- end -}}
+
+{{/* Which annotations of a ScaledObject may change; those of an earlier operator's pauses may only go. */}}
+{{- define "belay.pauseAnnotations" -}}
+{{- $own := printf "k.startsWith('%s/') || k in ['autoscaling.keda.sh/paused', 'autoscaling.keda.sh/paused-scale-in']" .Values.annotationPrefix -}}
+{{- if .Values.migrateFrom.pauseMarks -}}
+{{- $keys := list (squote "autoscaling.keda.sh/paused-replicas") -}}
+{{- range .Values.migrateFrom.pauseMarks -}}{{- $keys = append $keys (squote .) -}}{{- end -}}
+{{- $own = printf "%s || (k in [%s] && !(k in variables.after.metadata.?annotations.orValue({})))" $own (join ", " $keys) -}}
+{{- end -}}
+{{- $own -}}
+{{- end -}}

@@ -19,7 +19,7 @@ use super::{
 };
 
 /// Every figure.
-pub const FIGURES: [Figure; 26] = [
+pub const FIGURES: [Figure; 28] = [
     // 1,000 look-ups on a Deployment with 20 managers of 300 fields.
     Figure {
         name: "ownership/lookup",
@@ -71,6 +71,18 @@ pub const FIGURES: [Figure; 26] = [
         name: "operator/fifty-at-once",
         at_most: 1.5,
         measure: Measure::Times(operator::fifty_at_once),
+    },
+    // From a Release to healthy: the median with a pause of a quiet KEDA beyond the median without.
+    Figure {
+        name: "operator/pause-adds",
+        at_most: 0.5,
+        measure: Measure::Seconds(operator::pause_adds),
+    },
+    // What 1,000 ScaledObjects add to the resident memory of an operator at rest.
+    Figure {
+        name: "operator/scaled-objects-memory",
+        at_most: 10.0,
+        measure: Measure::Mebibytes(operator::scaled_objects_memory),
     },
     // CPU time with one target against a bare program that does one TLS GET.
     Figure {

@@ -58,7 +58,10 @@ impl Guarded {
         // Its kinds alone: other tests count on nobody working on them.
         keda_crds(cluster).await?;
         let namespace = cluster.namespace("admission").await?;
-        let values = json!({ "crds": { "install": false }, "scope": "namespace" });
+        let values = json!({
+            "crds": { "install": false }, "scope": "namespace",
+            "migrateFrom": { "pauseMarks": ["old.example/paused-by"] },
+        });
         let tool = cluster.tool(Binary::Helm4)?.args(["install", RELEASE]).arg(chart());
         let tool = tool.args(["--namespace", &namespace, "--values", "-"]);
         tool.input(values.to_string()).ok().await?;
@@ -179,7 +182,10 @@ fn scaled_object() -> Value {
         "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject",
         "metadata": {
             "name": WEB, "labels": { "app": WEB },
-            "annotations": { "belay.dev/old": "1", "team.example/owner": "shop" },
+            "annotations": {
+                "belay.dev/old": "1", "team.example/owner": "shop", "old.example/paused-by": "old",
+                "autoscaling.keda.sh/paused-replicas": "2",
+            },
         },
         "spec": {
             "scaleTargetRef": { "name": WEB }, "minReplicaCount": 1, "maxReplicaCount": 3,
@@ -296,6 +302,9 @@ async fn every_other_change_of_a_workload_is_refused(#[case] write: Write) -> Re
 #[case::full(Merge(annotations(json!({ "autoscaling.keda.sh/paused": "true" }))))]
 #[case::resume(Merge(annotations(json!({ "autoscaling.keda.sh/paused": null }))))]
 #[case::own_annotation_removed(Merge(annotations(json!({ "belay.dev/old": null }))))]
+#[case::pause_of_an_earlier_operator(Merge(annotations(json!({
+    "old.example/paused-by": null, "autoscaling.keda.sh/paused-replicas": null,
+}))))]
 #[tokio::test]
 async fn a_pause_is_permitted(#[case] write: Write) -> Result<()> {
     Guarded::shared().await?.write(&scaled_object(), &write).await
@@ -303,6 +312,7 @@ async fn a_pause_is_permitted(#[case] write: Write) -> Result<()> {
 
 #[rstest]
 #[case::replicas(Merge(annotations(json!({ "autoscaling.keda.sh/paused-replicas": "0" }))))]
+#[case::mark(Merge(annotations(json!({ "old.example/paused-by": "belay" }))))]
 #[case::scale_out(Merge(annotations(json!({ "autoscaling.keda.sh/paused-scale-out": "true" }))))]
 #[case::foreign_annotation(Merge(annotations(json!({ "team.example/owner": null }))))]
 #[case::label(Merge(json!({ "metadata": { "labels": { "a": "b" } } })))]

@@ -13,7 +13,7 @@ use super::scene::{self, Scene, Size};
 /// Targets of the figure with many rollouts at once.
 const MANY: usize = 50;
 
-fn size(targets: usize, options: &[&str]) -> Size {
+pub(super) fn size(targets: usize, options: &[&str]) -> Size {
     let options = options.iter().map(|&option| option.to_owned()).collect();
     Size { targets, repositories: targets, options, bake: 1 }
 }

@@ -13,7 +13,7 @@ use belay_testkit::{
     Cluster,
     cluster::Options,
     github::{GitHub, LimitSettings, NewRelease, Rights},
-    objects::Workload,
+    objects::{ScaledObject, Workload},
     process::Process,
     registry::Registry,
     wait,
@@ -22,8 +22,11 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::{
     Api, Client,
-    api::{ListParams, PostParams},
+    api::{
+        ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams, PostParams,
+    },
 };
+use serde_json::json;
 
 use crate::programs::Programs;
 
@@ -31,6 +34,9 @@ use crate::programs::Programs;
 const PATIENCE: Duration = Duration::from_mins(10);
 /// Requests of the bench itself that are under way at a time.
 const AT_ONCE: usize = 16;
+
+/// The first target.
+pub(super) const WEB: &str = "web-0";
 
 /// How large it is, and how the operator runs.
 pub(super) struct Size {
@@ -174,6 +180,61 @@ impl Scene {
                 .collect();
             let found = healthy.len();
             if found == self.size.targets { Ok(Instant::now()) } else { Err(format!("{found}")) }
+        })
+        .await
+        .map_err(Into::into)
+    }
+
+    /// Sets an annotation of the first target, or removes it.
+    pub(super) async fn annotate(&self, key: &str, value: Option<&str>) -> Result<()> {
+        let patch = json!({ "metadata": { "annotations": { format!("belay.dev/{key}"): value } } });
+        let api = self.deployments(0);
+        api.patch(WEB, &PatchParams::default(), &Patch::Merge(patch)).await?;
+        Ok(())
+    }
+
+    fn scaled_object_api(&self) -> Api<DynamicObject> {
+        let kind = GroupVersionKind::gvk("keda.sh", "v1alpha1", "ScaledObject");
+        let kind = ApiResource::from_gvk(&kind);
+        Api::namespaced_with(self.client.clone(), &self.namespaces[0], &kind)
+    }
+
+    /// So many ScaledObjects, of which the first scales the first target.
+    pub(super) async fn scaled_objects(&self, count: usize) -> Result<()> {
+        let api = &self.scaled_object_api();
+        stream::iter(0..count)
+            .map(|number| async move {
+                let object = ScaledObject::of(&format!("web-{number}"));
+                let params = PatchParams::apply("bench");
+                api.patch(object.name(), &params, &Patch::Apply(object.json())).await
+            })
+            .buffer_unordered(AT_ONCE)
+            .try_for_each(|_| std::future::ready(Ok(())))
+            .await?;
+        Ok(())
+    }
+
+    /// Waits until KEDA has made the HPA of the first target.
+    pub(super) async fn scaled(&self) -> Result<()> {
+        let api = self.scaled_object_api();
+        wait::until("KEDA to have made an HPA", PATIENCE, || async {
+            let object = api.get(WEB).await.map_err(|error| error.to_string())?;
+            let name = object.data.pointer("/status/hpaName").and_then(|name| name.as_str());
+            name.map(drop).ok_or_else(|| object.data["status"].to_string())
+        })
+        .await
+        .map_err(Into::into)
+    }
+
+    /// Waits until there is a Release of a tag.
+    pub(super) async fn begins(&self, tag: &str) -> Result<Instant> {
+        let api: Api<Release> = Api::all(self.client.clone());
+        wait::until(&format!("a Release of {tag}"), PATIENCE, || async {
+            let all = api.list(&ListParams::default()).await.map_err(|error| error.to_string())?;
+            let is_it = |release: &Release| {
+                release.config().revisions.iter().any(|revision| revision.id == tag)
+            };
+            if all.items.iter().any(is_it) { Ok(Instant::now()) } else { Err("none".to_owned()) }
         })
         .await
         .map_err(Into::into)
