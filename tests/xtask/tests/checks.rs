@@ -39,6 +39,10 @@ fn workspace(folder: &Path) -> Result<()> {
         ("tests/testkit/Cargo.toml", TESTKIT),
         ("tests/testkit/src/lib.rs", "#[test]\n#[ignore]\nfn t() {}\n"),
         ("README.md", PAGE),
+        ("operator/Dockerfile", "FROM scratch\n"),
+        ("rust-toolchain.toml", "[toolchain]\nchannel = \"1.95.0\"\n"),
+        ("charts/belay/values.yaml", "runAsUser: 65532\n"),
+        (".github/workflows/ci.yaml", "    - run: cargo test\n"),
     ] {
         let path = folder.join(path);
         fs::create_dir_all(path.parent().unwrap_or(folder))?;
@@ -68,6 +72,8 @@ fn every_check_takes_part() {
         ("leaks", "README.md:1: "),
         ("links", "README.md:1: gone.md does not exist"),
         ("tests", "tests/testkit/src/lib.rs:2: #[ignore] keeps"),
+        ("outside", ".github/workflows/ci.yaml:1 runs `cargo test`"),
+        ("outside", "operator/Dockerfile has Rust None"),
         ("vocabulary", "struct PassCtx says Ctx"),
     ] {
         let found = |finding: &Finding| finding.check == check && finding.what.contains(what);
