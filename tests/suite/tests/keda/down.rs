@@ -51,6 +51,8 @@ async fn a_drop_while_keda_is_dead_takes_effect_when_it_is_back(#[case] key: &st
     let scene = Scene::at(35).await?;
     scene.claim(WEB, MANAGER, Some((key, "true"))).await?;
     scene.until_held(WEB, key).await?;
+    // A pause of scale-in is in the HPA before it is in the object's status.
+    scene.log.first(0, SCALED, "Paused", |one| paused(one) == "True").await?;
     scene.keda.kill();
     let at = scene.claim(WEB, MANAGER, None).await?;
     scene.metric(WEB, 5);
