@@ -191,7 +191,8 @@ impl<'a> Pass<'a> {
             Err(missing) => {
                 let name = wanted.scaled_object;
                 if self.now < until {
-                    let message = format!("the ScaledObject {name} is being paused: {missing}");
+                    // What is missing changes within milliseconds, and would be a write each time.
+                    let message = format!("the ScaledObject {name} is being paused");
                     Stand::Wait { until, message }
                 } else {
                     let proof = self.settings.windows.pause_proof;
