@@ -45,6 +45,13 @@ pub(super) struct Cut {
     pub(super) fault: Fault,
 }
 
+impl Mark {
+    /// What it says of conditions, without the digest of all the rest.
+    pub(super) fn phase(&self) -> &str {
+        self.0.rsplit_once(" ~").map_or(self.0.as_str(), |(phase, _)| phase)
+    }
+}
+
 impl fmt::Display for Mark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

@@ -119,7 +119,9 @@ pub(super) struct Writes(BTreeMap<String, Vec<String>>);
 impl Writes {
     /// The writes that the API server took, by object. Events are left out: they are messages. So are
     /// writes that tell how far a rollout got, or of the deadline that moves with it, and nothing else:
-    /// how many there are depends on how events of pods fall together.
+    /// how many there are depends on how events of pods fall together. The same is true of a status of
+    /// a ReleaseTarget that names the phase of the one before again, in other words: what KEDA has done
+    /// by then is chance.
     pub(super) fn of(calls: &[Call], names: &Names) -> Self {
         let mut writes: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let mut last: BTreeMap<String, (Mark, Option<(Value, Value)>)> = BTreeMap::new();
@@ -137,8 +139,11 @@ impl Writes {
                 (status["progress"].clone(), status["waiting"]["until"].clone())
             });
             let mark = Mark::of(&call.id, call.body.as_deref(), names);
+            let is_target = resource.resource == "releasetargets";
             let is_progress = last.get(&key).is_some_and(|(before, progress_before)| {
-                *before == mark && *progress_before != progress
+                let is_same = *before == mark;
+                let is_reworded = is_target && !is_same && before.phase() == mark.phase();
+                is_reworded || (is_same && *progress_before != progress)
             });
             let line = format!("process {}: {mark}", call.process);
             last.insert(key.clone(), (mark, progress));
