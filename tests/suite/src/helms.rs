@@ -7,8 +7,11 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use belay_components::Binary;
-use belay_testkit::{Cluster, tool::Tool};
+use belay_testkit::{Cluster, cluster::identity::Access, tool::Tool};
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
+use kube::{Api, api::PostParams};
 use serde::Deserialize;
+use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 use crate::programs::beside_test;
@@ -95,6 +98,31 @@ pub async fn helm(cluster: &Cluster, major: Major, state: &Path) -> Result<Tool>
         Major::Three => tool,
         Major::Four => tool.env("HELM_PLUGINS", &installed.plugins),
     })
+}
+
+/// A ServiceAccount that has these rights in its namespace, and no others.
+///
+/// # Errors
+/// What the API server says.
+pub async fn account(
+    cluster: &Cluster,
+    namespace: &str,
+    name: &str,
+    rules: &Value,
+) -> Result<Access> {
+    let access = cluster.service_account(namespace, name).await?;
+    let role = json!({ "metadata": { "name": name }, "rules": rules });
+    let binding = json!({
+        "metadata": { "name": name },
+        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name },
+        "subjects": [{ "kind": "ServiceAccount", "name": name, "namespace": namespace }],
+    });
+    let (client, params) = (cluster.admin()?, PostParams::default());
+    let roles: Api<Role> = Api::namespaced(client.clone(), namespace);
+    roles.create(&params, &serde_json::from_value(role)?).await?;
+    let bindings: Api<RoleBinding> = Api::namespaced(client, namespace);
+    bindings.create(&params, &serde_json::from_value(binding)?).await?;
+    Ok(Access { namespace: namespace.to_owned(), ..access })
 }
 
 /// The report that `belay` leaves below `$XDG_STATE_HOME`.

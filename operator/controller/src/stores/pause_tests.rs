@@ -1,42 +1,24 @@
 //! What the stores keep of ScaledObjects, and whom a change concerns.
 
-use std::sync::{Arc, Mutex};
-
-use belay_engine::settings::Settings;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::*;
+use super::{
+    tests::{Bench, bench},
+    *,
+};
 
 const SCALE_IN: &str = "autoscaling.keda.sh/paused-scale-in";
 const OWNER: &str = "belay.dev/pause-owner";
 const MARK: &str = "old.example/paused";
 
-struct Bench {
-    stores: Stores,
-    rung: Arc<Mutex<Vec<String>>>,
-}
-
-fn bench() -> Bench {
-    let rung: Arc<Mutex<Vec<String>>> = Arc::default();
-    let ring = rung.clone();
-    let change: Change = Box::new(move |key: &Key| ring.lock().unwrap().push(key.to_string()));
-    let settings = Settings { pause_marks: vec![MARK.to_owned()], ..Settings::default() };
-    let stores = Stores::new(settings.prefix.clone(), PauseKeys::of(&settings), change);
-    Bench { stores, rung }
-}
-
 impl Bench {
-    fn rung(&self) -> Vec<String> {
-        std::mem::take(&mut *self.rung.lock().unwrap())
-    }
-
     fn claims(&self, workload: &str) -> Vec<String> {
         let seen = self.stores.look(&Key::new("shop", workload));
         seen.claims.iter().map(|claim| claim.scaled_object.clone()).collect()
     }
 
-    fn unfollowed(&self, name: &str) -> Vec<String> {
+    fn unfollowed_claims(&self, name: &str) -> Vec<String> {
         let claims = self.stores.unfollowed_claims(&("shop".to_owned(), name.to_owned()));
         claims.iter().map(|claim| claim.scaled_object.clone()).collect()
     }
@@ -143,13 +125,13 @@ fn a_claim_outlives_its_target_under_a_key_of_its_own() {
     let bench = bench();
     bench.follow("web", 1, 1, &[("target", "shop-web")]);
     claimed("web-scaler", 1, "shop-web").put(&bench.stores);
-    assert_eq!(bench.unfollowed("shop-web"), [""; 0]);
+    assert_eq!(bench.unfollowed_claims("shop-web"), [""; 0]);
     bench.rung();
     // The target is renamed: nobody has the old one any more.
     bench.follow("web", 2, 1, &[("target", "renamed")]);
     assert_eq!(bench.rung(), ["shop/web", "shop/shop-web"]);
     assert_eq!(bench.claims("web"), [""; 0]);
-    assert_eq!(bench.unfollowed("shop-web"), ["web-scaler"]);
+    assert_eq!(bench.unfollowed_claims("shop-web"), ["web-scaler"]);
     assert_eq!(bench.stores.claimed(), [Key::new("shop", "shop-web")]);
     Deployment::remove(&bench.stores, "shop", "web");
     claimed("web-scaler", 2, "shop-web").put(&bench.stores);
@@ -164,14 +146,14 @@ fn what_names_no_target_is_the_business_of_whoever_has_the_object(#[case] annota
     let bench = bench();
     scaled_object("web-scaler", 1, &annotations).put(&bench.stores);
     assert_eq!(bench.rung(), ["shop/web-scaler"]);
-    assert_eq!(bench.unfollowed("web-scaler"), ["web-scaler"]);
+    assert_eq!(bench.unfollowed_claims("web-scaler"), ["web-scaler"]);
     bench.follow("web", 1, 1, &[("scaledobject", "web-scaler")]);
     assert_eq!(bench.claims("web"), ["web-scaler"]);
-    assert_eq!(bench.unfollowed("web-scaler"), [""; 0]);
+    assert_eq!(bench.unfollowed_claims("web-scaler"), [""; 0]);
     bench.rung();
     bench.follow("web", 2, 1, &[]);
     assert_eq!(bench.rung(), ["shop/web", "shop/web-scaler"]);
-    assert_eq!(bench.unfollowed("web-scaler"), ["web-scaler"]);
+    assert_eq!(bench.unfollowed_claims("web-scaler"), ["web-scaler"]);
 }
 
 #[test]

@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use super::*;
 
-struct Bench {
-    stores: Stores,
+pub(super) struct Bench {
+    pub(super) stores: Stores,
     rung: Arc<Mutex<Vec<String>>>,
 }
 
-fn bench() -> Bench {
+pub(super) fn bench() -> Bench {
     let rung: Arc<Mutex<Vec<String>>> = Arc::default();
     let ring = rung.clone();
     let change: Change = Box::new(move |key: &Key| ring.lock().unwrap().push(key.to_string()));
@@ -27,7 +27,7 @@ fn stores(change: Change) -> Stores {
 }
 
 impl Bench {
-    fn rung(&self) -> Vec<String> {
+    pub(super) fn rung(&self) -> Vec<String> {
         std::mem::take(&mut *self.rung.lock().unwrap())
     }
 

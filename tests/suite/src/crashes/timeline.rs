@@ -8,25 +8,21 @@ use std::{
     sync::{Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use belay_api::{Release, ReleaseTarget, Rollback};
 use belay_testkit::{
     cluster::{self, identity::Access},
     wait,
 };
-use futures::StreamExt as _;
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::{
     Api, Client, Resource, ResourceExt as _,
-    api::{ApiResource, DynamicObject, ListParams, WatchEvent, WatchParams},
+    api::{ApiResource, DynamicObject, ListParams},
 };
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-use crate::{keda, operator::World};
-
-/// The API server ends a watch after so long; the next one goes on where it ended.
-const WATCH_SECONDS: u32 = 290;
+use crate::{keda, operator::World, rollouts, states};
 
 /// The kinds that are watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -202,8 +198,16 @@ impl Timeline {
         Ok(seen)
     }
 
-    fn see(&self, namespace: &str, seen: Seen) {
-        if let Some(open) = self.lock().open.get_mut(namespace) {
+    fn see(&self, kind: Kind, gone: bool, object: &DynamicObject) -> Result<()> {
+        let seen = Seen {
+            version: version(object)?,
+            kind,
+            name: object.name_any(),
+            gone,
+            object: serde_json::to_value(object)?,
+        };
+        let namespace = object.namespace().unwrap_or_default();
+        if let Some(open) = self.lock().open.get_mut(&namespace) {
             let key = (seen.kind, seen.name.clone());
             if seen.gone {
                 open.now.0.remove(&key);
@@ -212,6 +216,7 @@ impl Timeline {
             }
             open.all.push(seen);
         }
+        Ok(())
     }
 }
 
@@ -226,7 +231,10 @@ async fn watch_all(
         let api: Api<DynamicObject> = Api::all_with(client.clone(), &kind.resource());
         let list = api.list(&ListParams::default().limit(1)).await.context("list")?;
         let from = list.metadata.resource_version.unwrap_or_default();
-        watches.spawn(watch(api, kind, from, timeline));
+        watches.spawn(async move {
+            let see = |gone, object| timeline.see(kind, gone, &object);
+            states::follow(&api, from, see).await
+        });
     }
     // Whoever asked may have given up.
     let _ = begun.send(());
@@ -236,40 +244,7 @@ async fn watch_all(
     }
 }
 
-async fn watch(
-    api: Api<DynamicObject>,
-    kind: Kind,
-    mut from: String,
-    timeline: &'static Timeline,
-) -> Result<()> {
-    let params = WatchParams::default().timeout(WATCH_SECONDS);
-    loop {
-        let mut events = api.watch(&params, &from).await.context("begin a watch")?.boxed();
-        while let Some(event) = events.next().await {
-            let (gone, object) = match event.context("read an event")? {
-                WatchEvent::Added(object) | WatchEvent::Modified(object) => (false, object),
-                WatchEvent::Deleted(object) => (true, object),
-                WatchEvent::Bookmark(bookmark) => {
-                    from = bookmark.metadata.resource_version;
-                    continue;
-                }
-                WatchEvent::Error(status) => bail!("the API server says {status:?}"),
-            };
-            from = object.resource_version().unwrap_or_default();
-            let seen = Seen {
-                version: version(&object)?,
-                kind,
-                name: object.name_any(),
-                gone,
-                object: serde_json::to_value(&object)?,
-            };
-            timeline.see(&object.namespace().unwrap_or_default(), seen);
-        }
-    }
-}
-
 /// The revision of an object.
 pub(super) fn version(object: &impl Resource) -> Result<u64> {
-    let text = object.meta().resource_version.as_deref().unwrap_or_default();
-    text.parse().with_context(|| format!("the resourceVersion {text:?} is no number"))
+    rollouts::objects::version(object.meta().resource_version.as_deref())
 }

@@ -2,18 +2,16 @@
 
 use std::pin::Pin;
 
-use anyhow::{Context as _, Result, ensure};
-use kube::api::DynamicObject;
+use anyhow::{Result, ensure};
 
 use super::{
     stage::{SHOP, Stage},
     tell,
-    timeline::Timeline,
 };
-use crate::helms::{Major, WEB};
-
-/// The annotation by which KEDA holds scale-in.
-const PAUSED: &str = "autoscaling.keda.sh/paused-scale-in";
+use crate::{
+    helms::{Major, WEB},
+    keda::{Change, Kind, Log, SCALE_IN},
+};
 
 type Played<'s> = Pin<Box<dyn Future<Output = Result<String>> + Send + 's>>;
 
@@ -56,23 +54,18 @@ async fn install(stage: &Stage) -> Result<String> {
 }
 
 async fn roll(stage: &Stage) -> Result<String> {
-    let scaled = stage.objects("keda.sh", "v1alpha1", "ScaledObject");
-    let workloads = stage.objects("apps", "v1", "Deployment");
-    let pause = |object: &DynamicObject| object.metadata.annotations.as_ref()?.get(PAUSED).cloned();
-    let pauses = Timeline::of(scaled, WEB, pause).await?;
-    let images = Timeline::of(workloads, WEB, image_of).await?;
+    let log = Log::open(&stage.client, SHOP).await?;
     let since = stage.version().await?;
     stage.publish("1.1.0").await?;
     stage.healthy("1.1.0").await?;
     let wanted = stage.image("1.1.0");
-    let moved = images.when(since, |image| image == Some(wanted.as_str()));
-    let moved = moved.context("the watch did not show the new image")?;
-    let paused = pauses.when(since, |pause| pause.is_some()).context("KEDA was never paused")?;
-    let resumed = stage
-        .wait("the pause to be dropped", || async {
-            pauses.when(paused, |pause| pause.is_none()).context("it is still there")
-        })
-        .await?;
+    let image = "/spec/template/spec/containers/0/image";
+    let is_moved = |one: &Change| one.object.pointer(image) == Some(&wanted.as_str().into());
+    let moved = log.first(since, (Kind::Deployment, WEB), "the new image", is_moved).await?.version;
+    let is_paused = |one: &Change| one.object["metadata"]["annotations"][SCALE_IN].is_string();
+    let scaled = (Kind::ScaledObject, WEB);
+    let paused = log.first(since, scaled, "a pause", is_paused).await?.version;
+    let resumed = log.first(paused, scaled, "no pause", |one| !is_paused(one)).await?.version;
     ensure!(paused < moved && moved < resumed, "{paused}, {moved}, {resumed}");
     tell::fact("KEDA's scale-in was held before the image moved, and let go after the success");
     tell::fact("only the image moved, by server-side apply; v1.1.0 is healthy");
@@ -145,7 +138,7 @@ async fn broken(stage: &Stage) -> Result<String> {
         .wait("the pause to be dropped", || async {
             let object = scaled.get(WEB).await?;
             let annotations = object.metadata.annotations.unwrap_or_default();
-            ensure!(!annotations.contains_key(PAUSED), "it is still there");
+            ensure!(!annotations.contains_key(SCALE_IN), "it is still there");
             Ok(())
         })
         .await?;
@@ -172,9 +165,4 @@ async fn person(stage: &Stage) -> Result<String> {
     tell::fact(&format!("a later release is free: v1.4.0 runs in {SHOP}"));
     let _ = stage.kubectl(&format!("release history {WEB}")).await?;
     Ok("stays back; the next release is free".to_owned())
-}
-
-fn image_of(object: &DynamicObject) -> Option<String> {
-    let image = object.data.pointer("/spec/template/spec/containers/0/image")?;
-    image.as_str().map(ToOwned::to_owned)
 }

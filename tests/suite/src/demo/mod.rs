@@ -6,7 +6,6 @@
 mod acts;
 mod stage;
 mod tell;
-mod timeline;
 
 use std::time::Instant;
 

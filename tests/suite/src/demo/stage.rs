@@ -17,7 +17,7 @@ use belay_testkit::{
 };
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::Secret};
 use kube::{
-    Api, Client, ResourceExt as _,
+    Api, Client,
     api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, ObjectMeta, PostParams},
 };
 use serde_json::json;
@@ -26,6 +26,7 @@ use super::{Options, tell};
 use crate::{
     helms::{self, Major, WEB, suite},
     programs::beside_test,
+    rollouts::objects::version,
 };
 
 /// The repository on GitHub.
@@ -233,8 +234,7 @@ impl Stage {
     /// The resourceVersion of the Deployment.
     pub(super) async fn version(&self) -> Result<u64> {
         let web = self.deployments().get(WEB).await.context("read Deployment web")?;
-        let version = web.resource_version().context("no resourceVersion")?;
-        version.parse().context("a resourceVersion that is no number")
+        version(web.metadata.resource_version.as_deref())
     }
 }
 

@@ -7,12 +7,13 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use belay_testkit::wait;
-use futures::StreamExt as _;
 use kube::{
     Api, Client, ResourceExt as _,
-    api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, WatchEvent, WatchParams},
+    api::{ApiResource, DynamicObject, GroupVersionKind, ListParams},
 };
 use serde_json::Value;
+
+use crate::{rollouts::objects::version, states};
 
 /// What is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,7 +79,8 @@ impl Log {
             let from = list.metadata.resource_version.unwrap_or_default();
             let log = log.clone();
             tokio::spawn(async move {
-                let error = watch(&api, kind, from, &log).await.err();
+                let see = |gone, object| log.see(kind, gone, object);
+                let error = states::follow(&api, from, see).await.err();
                 let words = error.map_or_else(|| "ended".to_owned(), |error| format!("{error:#}"));
                 log.lock().broken = Some(format!("the watch of {kind:?}: {words}"));
             });
@@ -122,32 +124,16 @@ impl Log {
         Ok(of_it.cloned().collect())
     }
 
+    fn see(&self, kind: Kind, gone: bool, object: DynamicObject) -> Result<()> {
+        let version = version(object.metadata.resource_version.as_deref())?;
+        let name = object.name_any();
+        let object = serde_json::to_value(object)?;
+        let change = Change { version, kind, name, gone, object };
+        self.lock().changes.insert((version, kind), change);
+        Ok(())
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-async fn watch(api: &Api<DynamicObject>, kind: Kind, mut from: String, log: &Log) -> Result<()> {
-    // No test takes as long.
-    let params = WatchParams::default().timeout(290);
-    loop {
-        let mut events = api.watch(&params, &from).await.context("begin")?.boxed();
-        while let Some(event) = events.next().await {
-            let (gone, object) = match event.context("read an event")? {
-                WatchEvent::Added(object) | WatchEvent::Modified(object) => (false, object),
-                WatchEvent::Deleted(object) => (true, object),
-                WatchEvent::Bookmark(bookmark) => {
-                    from = bookmark.metadata.resource_version;
-                    continue;
-                }
-                WatchEvent::Error(status) => anyhow::bail!("the API server says {status:?}"),
-            };
-            from = object.resource_version().unwrap_or_default();
-            let version = from.parse().with_context(|| format!("resourceVersion {from:?}"))?;
-            let name = object.name_any();
-            let object = serde_json::to_value(object)?;
-            let change = Change { version, kind, name, gone, object };
-            log.lock().changes.insert((version, kind), change);
-        }
     }
 }

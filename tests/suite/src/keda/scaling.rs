@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 use super::{Kind, Log};
+use crate::rollouts::objects::version;
 
 /// The annotation that holds scale-in still.
 pub const SCALE_IN: &str = "autoscaling.keda.sh/paused-scale-in";
@@ -105,7 +106,7 @@ impl Scaling {
         }
         let applied =
             self.objects().patch(name, &PatchParams::apply(manager), &Patch::Apply(body)).await?;
-        version(&applied)
+        version(applied.metadata.resource_version.as_deref())
     }
 
     /// Annotates as `kubectl annotate` does; null removes. Returns the object's revision.
@@ -118,7 +119,8 @@ impl Scaling {
             ..PatchParams::default()
         };
         let patch = json!({ "metadata": { "annotations": { key: value } } });
-        version(&self.objects().patch(name, &params, &Patch::Merge(patch)).await?)
+        let patched = self.objects().patch(name, &params, &Patch::Merge(patch)).await?;
+        version(patched.metadata.resource_version.as_deref())
     }
 
     /// An annotation of a ScaledObject.
@@ -290,9 +292,4 @@ pub fn is_observed(hpa: &HorizontalPodAutoscaler) -> bool {
 /// Whether an HPA holds scale-in still.
 pub fn is_frozen(hpa: &HorizontalPodAutoscaler) -> bool {
     scale_down(hpa) == Some("Disabled") && is_observed(hpa)
-}
-
-fn version(object: &DynamicObject) -> Result<u64> {
-    let text = object.resource_version().unwrap_or_default();
-    text.parse().with_context(|| format!("the resourceVersion {text:?} is no number"))
 }

@@ -5,15 +5,12 @@
 //! lead to both. A page has the namespace `shop` and the owner `acme` for itself, by other names, and
 //! finds the release v1.0.0 of `acme/web` published.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{fs, path::Path, sync::Arc};
 
 use anyhow::{Context as _, Result, ensure};
 use belay_components::Binary;
 use belay_suite::{
+    folders::copy,
     helms::{Major, belay},
     programs::beside_test,
 };
@@ -153,21 +150,4 @@ impl Bed {
         }
         fs::write(values, text).context("write the chart's values")
     }
-}
-
-/// Copies a folder of text files, each as `change` makes it.
-fn copy(from: &Path, to: &Path, change: &dyn Fn(String) -> String) -> Result<()> {
-    fs::create_dir_all(to)?;
-    let entries = fs::read_dir(from).with_context(|| format!("read {}", from.display()))?;
-    for entry in entries {
-        let path: PathBuf = entry?.path();
-        let name = path.file_name().context("a file without a name")?;
-        if path.is_dir() {
-            copy(&path, &to.join(name), change)?;
-        } else {
-            let text = fs::read_to_string(&path)?;
-            fs::write(to.join(name), change(text))?;
-        }
-    }
-    Ok(())
 }

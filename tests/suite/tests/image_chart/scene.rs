@@ -1,17 +1,16 @@
 //! A chart that uses the library chart, installed in a namespace of its own.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
-use belay_suite::helms::{Major, WEB, suite};
+use belay_suite::{
+    folders::copy,
+    helms::{Major, WEB, account, suite},
+};
 use belay_testkit::{Cluster, tool::Finished};
-use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::{
     Api,
-    api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams},
+    api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams},
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -44,8 +43,9 @@ impl Scene {
         let cluster = Cluster::shared().await?;
         let namespace = cluster.namespace("image").await?;
         let chart = tempfile::tempdir()?;
-        copy(&suite("charts/live-image"), chart.path())?;
-        copy(&suite("../../charts/belay-image"), &chart.path().join("charts/belay-image"))?;
+        copy(&suite("charts/live-image"), chart.path(), &|text| text)?;
+        let library = chart.path().join("charts/belay-image");
+        copy(&suite("../../charts/belay-image"), &library, &|text| text)?;
         let scene = Self { cluster, namespace, helm, kind, chart };
         let _ = scene.helm("install", &[]).await?.ok()?;
         Ok(scene)
@@ -116,37 +116,8 @@ impl Scene {
 
     /// The kubeconfig of somebody who may read and write all that Helm keeps, and no Deployment.
     pub(crate) async fn without_deployments(&self) -> Result<PathBuf> {
-        let access = self.cluster.service_account(&self.namespace, "releaser").await?;
-        let role = json!({
-            "metadata": {"name": "releaser"},
-            "rules": [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["*"]}],
-        });
-        let subject =
-            json!({"kind": "ServiceAccount", "name": "releaser", "namespace": self.namespace});
-        let binding = json!({
-            "metadata": {"name": "releaser"}, "subjects": [subject],
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "releaser"},
-        });
-        let (client, params) = (self.cluster.admin()?, PostParams::default());
-        let roles: Api<Role> = Api::namespaced(client.clone(), &self.namespace);
-        roles.create(&params, &serde_json::from_value(role)?).await?;
-        let bindings: Api<RoleBinding> = Api::namespaced(client, &self.namespace);
-        bindings.create(&params, &serde_json::from_value(binding)?).await?;
+        let secrets = json!([{ "apiGroups": [""], "resources": ["secrets"], "verbs": ["*"] }]);
+        let access = account(self.cluster, &self.namespace, "releaser", &secrets).await?;
         Ok(self.cluster.write_kubeconfig(&format!("releaser-{}", self.namespace), &access)?)
     }
-}
-
-/// Copies a folder.
-fn copy(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir_all(to).with_context(|| format!("create {}", to.display()))?;
-    for entry in fs::read_dir(from).with_context(|| format!("read {}", from.display()))? {
-        let entry = entry?;
-        let to = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy(&entry.path(), &to)?;
-        } else {
-            fs::copy(entry.path(), &to).with_context(|| format!("write {}", to.display()))?;
-        }
-    }
-    Ok(())
 }

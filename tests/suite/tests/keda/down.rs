@@ -31,6 +31,8 @@ async fn a_restart_while_all_is_paused_changes_nothing() -> Result<()> {
     let scene = Scene::at(35).await?;
     scene.claim(WEB, MANAGER, Some((FULL, "true"))).await?;
     scene.until_stopped(WEB).await?;
+    // Its last write about `web` comes after the HPA has gone; by then that is done.
+    scene.another_wakes_up().await?;
     let before = scene.objects().get(WEB).await?.metadata.resource_version;
     scene.keda.kill();
     scene.keda.start_again().await?;

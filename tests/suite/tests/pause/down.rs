@@ -93,13 +93,7 @@ async fn a_drop_that_a_dead_keda_does_not_see_is_told_until_it_does() -> Result<
 
 #[tokio::test]
 async fn a_keda_that_is_restarted_in_mid_rollout_changes_nothing() -> Result<()> {
-    let (scene, operator) = Scene::following_as(
-        "restarted",
-        wired(|_| ()),
-        |workload| workload.annotation("belay.dev/deadline", "5m"),
-        |object| object,
-    )
-    .await?;
+    let (scene, operator) = Scene::rolling_long("restarted").await?;
     scene.rolling("1.1.0").await?;
     let before = scene.until_claimed(WEB).await?;
     scene.scaling.keda.kill();

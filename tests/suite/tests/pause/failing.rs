@@ -63,13 +63,7 @@ async fn a_failed_rollout_that_stays_is_not_paused_any_more() -> Result<()> {
 
 #[tokio::test]
 async fn a_rollback_in_mid_rollout_is_paused_until_it_has_ended() -> Result<()> {
-    let (scene, operator) = Scene::following_as(
-        "undone",
-        wired(|_| ()),
-        |workload| workload.annotation("belay.dev/deadline", "5m"),
-        |object| object,
-    )
-    .await?;
+    let (scene, operator) = Scene::rolling_long("undone").await?;
     scene.rolling("1.1.0").await?;
     ask_for(&scene, rollback("web-back", ""), |_| ()).await?;
     ended(&scene, "web-back", "DeploymentSucceeded").await?;
@@ -141,13 +135,7 @@ enum End {
 #[case::without_its_scaled_object(End::Unnamed)]
 #[tokio::test]
 async fn a_rollout_that_ends_in_another_way_leaves_no_pause(#[case] end: End) -> Result<()> {
-    let (scene, operator) = Scene::following_as(
-        "ends",
-        wired(|_| ()),
-        |workload| workload.annotation("belay.dev/deadline", "5m"),
-        |object| object,
-    )
-    .await?;
+    let (scene, operator) = Scene::rolling_long("ends").await?;
     scene.rolling("1.1.0").await?;
     scene.until_claimed(WEB).await?;
     match end {

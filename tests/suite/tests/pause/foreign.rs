@@ -81,13 +81,7 @@ async fn a_pause_that_a_person_applies_after_ours_survives_it() -> Result<()> {
 
 #[tokio::test]
 async fn a_pause_that_is_taken_away_in_mid_rollout_is_claimed_again() -> Result<()> {
-    let (scene, operator) = Scene::following_as(
-        "stripped",
-        wired(|_| ()),
-        |workload| workload.annotation("belay.dev/deadline", "5m"),
-        |object| object,
-    )
-    .await?;
+    let (scene, operator) = Scene::rolling_long("stripped").await?;
     scene.rolling("1.1.0").await?;
     let before = scene.until_claimed(WEB).await?;
     scene.scaling.annotate(WEB, SCALE_IN, Value::Null).await?;
@@ -107,13 +101,7 @@ async fn a_pause_that_is_taken_away_in_mid_rollout_is_claimed_again() -> Result<
 /// Who sets the key to another value in mid-rollout has it: no fight.
 #[tokio::test]
 async fn a_key_that_somebody_else_sets_in_mid_rollout_is_yielded() -> Result<()> {
-    let (scene, operator) = Scene::following_as(
-        "yielded",
-        wired(|_| ()),
-        |workload| workload.annotation("belay.dev/deadline", "5m"),
-        |object| object,
-    )
-    .await?;
+    let (scene, operator) = Scene::rolling_long("yielded").await?;
     scene.rolling("1.1.0").await?;
     scene.until_claimed(WEB).await?;
     scene.scaling.annotate(WEB, SCALE_IN, json!("false")).await?;

@@ -78,13 +78,7 @@ async fn at_zero_replicas_nothing_is_claimed_and_the_release_is_set() -> Result<
 /// As if half of its time had gone by.
 #[tokio::test]
 async fn a_claim_whose_time_runs_out_is_renewed_while_it_rolls() -> Result<()> {
-    let (scene, operator) = Scene::following_as(
-        "renewed",
-        wired(|_| ()),
-        |workload| workload.annotation("belay.dev/deadline", "5m"),
-        |object| object,
-    )
-    .await?;
+    let (scene, operator) = Scene::rolling_long("renewed").await?;
     scene.rolling("1.1.0").await?;
     let before = scene.until_claimed(WEB).await?;
     let object = scene.scaling.objects().get(WEB).await?;
@@ -115,13 +109,7 @@ async fn a_claim_whose_time_runs_out_is_renewed_while_it_rolls() -> Result<()> {
 
 #[tokio::test]
 async fn an_unpaused_workload_is_paused_again_when_its_rollout_goes_on() -> Result<()> {
-    let (scene, operator) = Scene::following_as(
-        "stopped",
-        wired(|_| ()),
-        |workload| workload.annotation("belay.dev/deadline", "5m"),
-        |object| object,
-    )
-    .await?;
+    let (scene, operator) = Scene::rolling_long("stopped").await?;
     scene.rolling("1.1.0").await?;
     let first = scene.until_claimed(WEB).await?;
     scene.patch(WEB, "kubectl", &json!({ "spec": { "paused": true } })).await?;

@@ -9,16 +9,12 @@ use belay_suite::{
         support::{events, roll, stalled, told},
     },
 };
-use belay_testkit::objects::{ScaledObject, Workload};
+use belay_testkit::objects::ScaledObject;
 use kube::api::DeleteParams;
 use rstest::rstest;
 use serde_json::json;
 
 use crate::scene::{Scene, WEB, impatient, wired};
-
-fn patient(workload: Workload) -> Workload {
-    workload.annotation("belay.dev/deadline", "5m")
-}
 
 #[tokio::test]
 async fn a_rollout_goes_on_when_its_scaled_object_is_deleted() -> Result<()> {
@@ -33,8 +29,7 @@ async fn a_rollout_goes_on_when_its_scaled_object_is_deleted() -> Result<()> {
 
 #[tokio::test]
 async fn a_replaced_scaled_object_is_claimed_in_its_turn() -> Result<()> {
-    let (scene, operator) =
-        Scene::following_as("replaced", wired(|_| ()), patient, |object| object).await?;
+    let (scene, operator) = Scene::rolling_long("replaced").await?;
     scene.rolling("1.1.0").await?;
     scene.until_claimed(WEB).await?;
     scene.scaling.objects().delete(WEB, &DeleteParams::default()).await?;
@@ -52,8 +47,7 @@ async fn a_replaced_scaled_object_is_claimed_in_its_turn() -> Result<()> {
 
 #[tokio::test]
 async fn who_names_another_scaled_object_in_mid_rollout_moves_the_pause() -> Result<()> {
-    let (scene, operator) =
-        Scene::following_as("re-pointed", wired(|_| ()), patient, |object| object).await?;
+    let (scene, operator) = Scene::rolling_long("re-pointed").await?;
     scene.rolling("1.1.0").await?;
     scene.until_claimed(WEB).await?;
     scene.scaling.objects().delete(WEB, &DeleteParams::default()).await?;
@@ -74,8 +68,7 @@ async fn who_names_another_scaled_object_in_mid_rollout_moves_the_pause() -> Res
 /// Both are there: the one that is named no more is let go.
 #[tokio::test]
 async fn the_scaled_object_that_is_named_no_more_is_let_go() -> Result<()> {
-    let (scene, operator) =
-        Scene::following_as("let-go", wired(|_| ()), patient, |object| object).await?;
+    let (scene, operator) = Scene::rolling_long("let-go").await?;
     scene.rolling("1.1.0").await?;
     scene.until_claimed(WEB).await?;
     scene.annotate(WEB, "scaledobject", json!("web-2")).await?;

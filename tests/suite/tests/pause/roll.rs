@@ -50,13 +50,7 @@ async fn a_rollout_begins_frozen_and_ends_resumed() -> Result<()> {
 
 #[tokio::test]
 async fn in_mid_rollout_scale_in_is_held_and_scale_out_works() -> Result<()> {
-    let (scene, operator) = Scene::following_as(
-        "held",
-        wired(|_| ()),
-        |workload| workload.annotation("belay.dev/deadline", "5m"),
-        |object| object,
-    )
-    .await?;
+    let (scene, operator) = Scene::rolling_long("held").await?;
     scene.rolling("1.1.0").await?;
     scene.scaling.metric(WEB, 5);
     scene.scaling.passes(WEB).await?;

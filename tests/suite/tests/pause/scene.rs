@@ -74,6 +74,12 @@ impl Scene {
         Self::following_as(prefix, wiring, |workload| workload, |object| object).await
     }
 
+    /// The same, with the usual operator and a deadline that no test waits for.
+    pub(crate) async fn rolling_long(prefix: &str) -> Result<(Self, Running)> {
+        let patient = |workload: Workload| workload.annotation("belay.dev/deadline", "5m");
+        Self::following_as(prefix, wired(|_| ()), patient, |object| object).await
+    }
+
     /// The same with another workload, or another ScaledObject.
     pub(crate) async fn following_as(
         prefix: &str,

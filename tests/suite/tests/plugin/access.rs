@@ -6,6 +6,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail};
+use belay_suite::helms::account;
 use belay_testkit::{
     Cluster,
     cluster::{
@@ -13,8 +14,6 @@ use belay_testkit::{
         identity::{Access, Credential},
     },
 };
-use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
-use kube::{Api, api::PostParams};
 use kubectl_release::Exit;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -23,20 +22,7 @@ use crate::{run::Shell, scene::Scene, shown::shown, status::healthy};
 
 /// Somebody who may read these resources in the scene's namespace, and nothing else.
 async fn reader(scene: &Scene, rules: Value) -> Result<Shell> {
-    let access = scene.cluster.service_account(&scene.namespace, "reader").await?;
-    let role = json!({"metadata": {"name": "reader"}, "rules": rules});
-    let binding = json!({
-        "metadata": {"name": "reader"},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"},
-        "subjects": [{"kind": "ServiceAccount", "name": "reader", "namespace": scene.namespace}],
-    });
-    let params = PostParams::default();
-    let client = || scene.client.clone();
-    let roles: Api<Role> = Api::namespaced(client(), &scene.namespace);
-    roles.create(&params, &serde_json::from_value(role)?).await?;
-    let bindings: Api<RoleBinding> = Api::namespaced(client(), &scene.namespace);
-    bindings.create(&params, &serde_json::from_value(binding)?).await?;
-    let access = Access { namespace: scene.namespace.clone(), ..access };
+    let access = account(scene.cluster, &scene.namespace, "reader", &rules).await?;
     Shell::of(scene.cluster, &format!("reader-{}", scene.namespace), &access)
 }
 

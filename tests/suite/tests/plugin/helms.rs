@@ -7,10 +7,7 @@ use belay_api::{AnnotationPrefix, ReleaseTarget, crd, target::TargetFields};
 use belay_ownership::{FieldPath, Ownership};
 use belay_suite::helms::{self, Major, OPERATOR, WEB};
 use belay_testkit::{Cluster, tool::Finished};
-use k8s_openapi::api::{
-    apps::v1::Deployment,
-    rbac::v1::{Role, RoleBinding},
-};
+use k8s_openapi::api::apps::v1::Deployment;
 use kube::{
     Api, ResourceExt as _,
     api::{Patch, PatchParams, PostParams},
@@ -49,19 +46,7 @@ impl Scene {
 
     /// The kubeconfig of a ServiceAccount that has these rights in the namespace, and no others.
     pub(crate) async fn reader(&self, rules: &Value) -> Result<PathBuf> {
-        let access = self.cluster.service_account(&self.namespace, "reader").await?;
-        let role = json!({ "metadata": { "name": "reader" }, "rules": rules });
-        let binding = json!({
-            "metadata": { "name": "reader" },
-            "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader" },
-            "subjects": [
-                { "kind": "ServiceAccount", "name": "reader", "namespace": self.namespace }],
-        });
-        let params = PostParams::default();
-        let roles: Api<Role> = Api::namespaced(self.cluster.admin()?, &self.namespace);
-        roles.create(&params, &serde_json::from_value(role)?).await?;
-        let bindings: Api<RoleBinding> = Api::namespaced(self.cluster.admin()?, &self.namespace);
-        bindings.create(&params, &serde_json::from_value(binding)?).await?;
+        let access = helms::account(self.cluster, &self.namespace, "reader", rules).await?;
         Ok(self.cluster.write_kubeconfig(&format!("reader-{}", self.namespace), &access)?)
     }
 
