@@ -413,6 +413,9 @@ named_values! {
         RolledUnpaused = "RolledUnpaused",
         /// The pause was dropped, but autoscaling has not been seen to resume.
         ResumeUnproven = "ResumeUnproven",
+        /// A pause is there after its time, because it cannot be dropped or renewed; the message has
+        /// why.
+        PauseOverdue = "PauseOverdue",
         /// Nodes may not be read, so platforms of the image were not checked.
         PlatformsNotChecked = "PlatformsNotChecked",
         /// Pods may not be watched; they are listed every 10 seconds while a rollout is under way.

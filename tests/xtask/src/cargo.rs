@@ -10,6 +10,9 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
 
+/// What `bench` measures, and measures with.
+const MEASURED: [&str; 5] = ["belay", "belay-operator", "kubectl-release", "bare", "meter"];
+
 /// Cargo in this work tree.
 #[derive(Debug, Clone)]
 pub(crate) struct Cargo {
@@ -114,15 +117,21 @@ impl Cargo {
         Ok(binaries)
     }
 
-    /// Builds the programs of the workspace and returns a command that runs one of them.
+    /// Builds programs of the workspace and returns a command that runs one of them: all for
+    /// debugging, else this one and those `beside` it, for an optimised program takes minutes to link.
     ///
     /// `cargo run` would build for one package alone, with other features, hence anew.
-    pub(crate) fn program(&self, name: &str, profile: Profile) -> Result<Command> {
-        let mut arguments = vec!["build", "--bins"];
+    pub(crate) fn program(&self, name: &str, profile: Profile, beside: &[&str]) -> Result<Command> {
+        let mut arguments = vec!["build"];
         match profile {
-            Profile::Debug => {}
+            Profile::Debug => arguments.push("--bins"),
             Profile::Release => arguments.push("--release"),
             Profile::Fuzz => arguments.push("--profile=fuzz"),
+        }
+        if !matches!(profile, Profile::Debug) {
+            for name in std::iter::once(&name).chain(beside) {
+                arguments.extend(["--bin", name]);
+            }
         }
         let executable = self
             .build(&arguments)?
@@ -179,21 +188,21 @@ impl Cargo {
 
     /// Runs the `testbed` program.
     pub(crate) fn testbed(&self, area: &str, arguments: &[String]) -> Result<ExitCode> {
-        let mut command = self.program("testbed", Profile::Debug)?;
+        let mut command = self.program("testbed", Profile::Debug, &[])?;
         command.arg(area).args(arguments);
         hand_over(command)
     }
 
     /// Runs the demo.
     pub(crate) fn demo(&self, arguments: &[String]) -> Result<ExitCode> {
-        let mut command = self.program("demo", Profile::Debug)?;
+        let mut command = self.program("demo", Profile::Debug, &[])?;
         command.args(arguments);
         hand_over(command)
     }
 
     /// Measures figures.
     pub(crate) fn bench(&self, only: Option<&str>, json: bool) -> Result<ExitCode> {
-        let mut command = self.program("bench", Profile::Release)?;
+        let mut command = self.program("bench", Profile::Release, &MEASURED)?;
         if let Some(only) = only {
             command.args(["--only", only]);
         }
@@ -205,7 +214,7 @@ impl Cargo {
 
     /// Packs the plugin.
     pub(crate) fn dist(&self, out: Option<&Path>) -> Result<ExitCode> {
-        let mut command = self.program("dist", Profile::Release)?;
+        let mut command = self.program("dist", Profile::Release, &["kubectl-release"])?;
         if let Some(out) = out {
             let out = std::path::absolute(out)
                 .with_context(|| format!("find the place of {}", out.display()))?;
@@ -219,7 +228,7 @@ impl Cargo {
         // Programs run at the top of the work tree, wherever that was typed.
         let file = std::path::absolute(file)
             .with_context(|| format!("find the place of {}", file.display()))?;
-        let mut command = self.program("belay-operator", Profile::Debug)?;
+        let mut command = self.program("belay-operator", Profile::Debug, &[])?;
         command.arg("replay").arg(file);
         hand_over(command)
     }
@@ -230,7 +239,7 @@ impl Cargo {
         only: Option<&str>,
         out: Option<&Path>,
     ) -> Result<ExitCode> {
-        let mut command = self.program("record_rollouts", Profile::Debug)?;
+        let mut command = self.program("record_rollouts", Profile::Debug, &[])?;
         if let Some(only) = only {
             command.args(["--only", only]);
         }
@@ -244,12 +253,12 @@ impl Cargo {
 
     /// Kills the operator program while releases roll.
     pub(crate) fn kills(&self) -> Result<ExitCode> {
-        hand_over(self.program("kills", Profile::Debug)?)
+        hand_over(self.program("kills", Profile::Debug, &[])?)
     }
 
     /// Fuzzes one target.
     pub(crate) fn fuzz(&self, name: &str, seconds: u64, seed: Option<u64>) -> Result<ExitCode> {
-        let mut command = self.program("fuzz", Profile::Fuzz)?;
+        let mut command = self.program("fuzz", Profile::Fuzz, &[])?;
         command.args([name, "--seconds", &seconds.to_string()]);
         if let Some(seed) = seed {
             command.args(["--seed", &seed.to_string()]);

@@ -158,6 +158,11 @@ impl<'a> Pass<'a> {
         }
         let message = format!("to {}", tag(to));
         self.draft.wanted = image_of(to).map(|image| (image, Some(name(to).to_owned())));
+        if is_there && self.is_awaiting_resume() {
+            // The next pass knows from the status that there is a pause to be seen off.
+            self.draft.wake(timeout);
+            return self.in_progress(rollback, InProgressReason::DeploymentTriggered);
+        }
         self.draft.wait(WaitReason::RollbackTimeout, timeout);
         if self.workload.rollout.paused {
             self.draft.busy(ProgressingReason::TargetPaused, message);

@@ -160,6 +160,7 @@ impl Pass<'_> {
     }
 
     fn notes(&mut self) {
+        self.mind_overdue();
         if !self.wants.left_out.is_empty() {
             let names: Vec<_> = self.wants.left_out.iter().map(ToString::to_string).collect();
             let message = format!("not followed: {}", names.join(", "));

@@ -36,7 +36,8 @@ pub fn end(pause: &PauseStatus, now: Timestamp) -> (String, bool) {
 /// All that is to be said of the pause in one sentence: what is held, and what could not be proven.
 pub fn sentence(status: &TargetStatus, now: Timestamp) -> Option<String> {
     let held = status.pause.as_ref().map(|pause| format!("{}, {}", held(pause), end(pause, now).0));
-    let notes = [Note::RolledUnpaused, Note::ResumeUnproven].into_iter().filter_map(|note| {
+    let notes = [Note::RolledUnpaused, Note::ResumeUnproven, Note::PauseOverdue];
+    let notes = notes.into_iter().filter_map(|note| {
         let condition = find(&status.conditions, NamedValue::as_str(note))?;
         (condition.status == "True").then(|| format!("{}: {}", condition.reason, condition.message))
     });

@@ -1,6 +1,9 @@
 //! What a run leaves behind: its objects, and how often each was written.
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+};
 
 use anyhow::Result;
 use belay_testkit::fault::{Call, Outcome};
@@ -120,11 +123,13 @@ impl Writes {
     /// The writes that the API server took, by object. Events are left out: they are messages. So are
     /// writes that tell how far a rollout got, or of the deadline that moves with it, and nothing else:
     /// how many there are depends on how events of pods fall together. The same is true of a status of
-    /// a ReleaseTarget that names the phase of the one before again, in other words: what KEDA has done
-    /// by then is chance.
+    /// a ReleaseTarget that names a phase of the run for the first time, or the phase of the one before
+    /// in other words: which of them are seen, and what KEDA has done by then, is chance. One that goes
+    /// back to an earlier phase counts, as does one that says what the one before said.
     pub(super) fn of(calls: &[Call], names: &Names) -> Self {
         let mut writes: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let mut last: BTreeMap<String, (Mark, Option<(Value, Value)>)> = BTreeMap::new();
+        let mut phases: BTreeSet<(String, String)> = BTreeSet::new();
         for call in calls.iter().filter(|call| call.id.is_write()) {
             let Some(resource) = call.id.resource().filter(|one| one.resource != "events") else {
                 continue;
@@ -140,14 +145,15 @@ impl Writes {
             });
             let mark = Mark::of(&call.id, call.body.as_deref(), names);
             let is_target = resource.resource == "releasetargets";
-            let is_progress = last.get(&key).is_some_and(|(before, progress_before)| {
+            let is_new = is_target && phases.insert((key.clone(), mark.phase().to_owned()));
+            let is_told = last.get(&key).is_some_and(|(before, progress_before)| {
                 let is_same = *before == mark;
                 let is_reworded = is_target && !is_same && before.phase() == mark.phase();
                 is_reworded || (is_same && *progress_before != progress)
             });
             let line = format!("process {}: {mark}", call.process);
             last.insert(key.clone(), (mark, progress));
-            if !is_progress {
+            if !is_new && !is_told {
                 writes.entry(key).or_default().push(line);
             }
         }
@@ -184,5 +190,67 @@ impl Writes {
             }
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use belay_testkit::fault::CallId;
+    use http::{Request, StatusCode};
+    use rstest::rstest;
+
+    use super::*;
+
+    /// Statuses of an object that were written one after the other: reason, the rest, progress.
+    fn written(plural: &str, statuses: &[(&str, &str, u32)]) -> usize {
+        let calls: Vec<_> = statuses.iter().map(|status| write(plural, *status)).collect();
+        let Writes(writes) = Writes::of(&calls, &Names::default());
+        writes.values().map(Vec::len).sum()
+    }
+
+    fn write(plural: &str, (reason, rest, updated): (&str, &str, u32)) -> Call {
+        let path = format!("/apis/belay.dev/v1alpha1/namespaces/ns/{plural}/web/status");
+        let request = Request::put(path).body(()).unwrap();
+        let conditions = [json!({ "type": "Progressing", "status": "True", "reason": reason })];
+        let progress = json!({ "updated": updated });
+        let status = json!({ "conditions": conditions, "rest": rest, "progress": progress });
+        Call {
+            id: CallId::kubernetes(&request, ""),
+            process: 1,
+            query: Vec::new(),
+            body: Some(json!({ "status": status }).to_string().into()),
+            fault: None,
+            outcome: Outcome::Status(StatusCode::OK),
+        }
+    }
+
+    #[rstest]
+    #[case::the_same_twice("releasetargets", &[("Rolling", "", 1), ("Rolling", "", 1)], 1)]
+    #[case::further("releasetargets", &[("Rolling", "", 1), ("Rolling", "", 2)], 0)]
+    #[case::in_other_words("releasetargets", &[("Rolling", "a", 1), ("Rolling", "b", 1)], 0)]
+    #[case::another_phase("releasetargets", &[("Rolling", "", 1), ("Baking", "", 1)], 0)]
+    #[case::back_again(
+        "releasetargets",
+        &[("Rolling", "", 1), ("Baking", "", 1), ("Rolling", "", 1)],
+        1
+    )]
+    #[case::of_a_release_all_count("releases", &[("Rolling", "a", 1), ("Baking", "b", 1)], 2)]
+    #[case::but_how_far_it_got("releases", &[("Rolling", "", 1), ("Rolling", "", 2)], 1)]
+    fn what_counts_as_a_further_write(
+        #[case] plural: &str,
+        #[case] statuses: &[(&str, &str, u32)],
+        #[case] expected: usize,
+    ) {
+        assert_eq!(written(plural, statuses), expected);
+    }
+
+    #[test]
+    fn one_more_than_without_a_crash_is_no_excess() {
+        let writes = |count: usize| {
+            Writes([("releases/web".to_owned(), vec!["process 1".to_owned(); count])].into())
+        };
+        assert_eq!(writes(3).excess(&writes(2)), "");
+        assert!(writes(4).excess(&writes(2)).contains("4 writes, 2 without a crash"));
+        assert!(writes(2).excess(&Writes::default()).contains("0 without a crash"));
     }
 }

@@ -69,7 +69,15 @@ impl World {
     /// # Errors
     /// What could not be started.
     pub async fn apart() -> Result<&'static Self> {
-        let cluster = Box::leak(Box::new(Cluster::start(Options::default()).await?));
+        Self::apart_with(Options::default()).await
+    }
+
+    /// The same, with a control plane that is started in another way.
+    ///
+    /// # Errors
+    /// What could not be started.
+    pub async fn apart_with(options: Options) -> Result<&'static Self> {
+        let cluster = Box::leak(Box::new(Cluster::start(options).await?));
         Ok(Box::leak(Box::new(Self::on(cluster).await?)))
     }
 

@@ -8,8 +8,8 @@ use anyhow::{Result, ensure};
 use belay_engine::settings::Settings;
 use belay_suite::{
     crashes::{
-        Breach, CHANGED, Enumeration, FIRST_SIGHT, KEDA_ROLL, KEDA_UNDONE, LATE_IMAGE, REWRITTEN,
-        ROLL, ROLLBACK, Report, STUCK, Scenario,
+        Breach, CHANGED, Enumeration, FIRST_SIGHT, KEDA_ROLL, KEDA_STUCK, KEDA_UNDONE, LATE_IMAGE,
+        REWRITTEN, ROLL, ROLLBACK, Report, STUCK, Scenario,
     },
     operator::Wiring,
 };
@@ -36,6 +36,7 @@ fn settings() -> Settings {
 #[case::changed_by_a_person_in_mid_rollout(&CHANGED)]
 #[case::rewritten_by_admission(&REWRITTEN)]
 #[case::roll_with_keda(&KEDA_ROLL)]
+#[case::stuck_and_rolled_back_with_keda(&KEDA_STUCK)]
 #[case::undone_in_mid_rollout_with_keda(&KEDA_UNDONE)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn after_every_crash_it_comes_to_the_same_end(

@@ -40,7 +40,7 @@ async fn a_claim_that_is_refused_is_one_sentence_and_not_hammered() -> Result<()
 }
 
 /// The operator as a ServiceAccount that may do everything, but not this with ScaledObjects.
-async fn without_keda(scene: &Scene, verbs: &[&str]) -> Result<Wiring> {
+pub(crate) async fn without_keda(scene: &Scene, verbs: &[&str]) -> Result<Wiring> {
     let cluster = scene.bed.world.cluster;
     let namespace = &scene.namespace;
     let access = cluster.service_account(namespace, "operator").await?;

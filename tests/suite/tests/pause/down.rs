@@ -91,6 +91,25 @@ async fn a_drop_that_a_dead_keda_does_not_see_is_told_until_it_does() -> Result<
     operator.stop().await
 }
 
+/// The pause over a failure and its Rollback ends as any other.
+#[tokio::test]
+async fn a_drop_after_a_rollback_is_told_in_the_same_way() -> Result<()> {
+    let (scene, operator) = Scene::following("unresumed-back", impatient()).await?;
+    scene.release("v1.1.0+no-pull").await?;
+    scene.wait_for_image(WEB, &scene.image("1.1.0_no-pull")).await?;
+    scene.scaling.keda.kill();
+    scene.wait_for_image(WEB, &scene.image("1.0.0")).await?;
+    scene.until_dropped().await?;
+    told(&scene, "ResumeUnproven", &["Warning", WEB]).await?;
+    scene.wait_for_healthy(WEB, "v1.0.0").await?;
+    scene.noted(Note::ResumeUnproven).await?;
+    ensure!(is_frozen(&scene.scaling.hpa(WEB).await?.unwrap_or_default()));
+    scene.scaling.keda.start_again().await?;
+    scene.scaling.until_resumed(WEB).await?;
+    scene.unnoted(Note::ResumeUnproven).await?;
+    operator.stop().await
+}
+
 #[tokio::test]
 async fn a_keda_that_is_restarted_in_mid_rollout_changes_nothing() -> Result<()> {
     let (scene, operator) = Scene::rolling_long("restarted").await?;

@@ -1,21 +1,29 @@
 //! Pauses that nobody drops: found at the start, and by the watch.
 
 use anyhow::{Result, ensure};
+use belay_api::reasons::Note;
 use belay_suite::{
     keda::{FULL, MANAGER, SCALE_IN},
-    operator::Running,
+    operator::{
+        Running,
+        support::{events, told},
+    },
 };
 use jiff::{SignedDuration, Timestamp};
 use kube::api::{Patch, PatchParams};
 use rstest::rstest;
 use serde_json::json;
 
-use crate::scene::{EXPIRES, OWNER, Scene, WEB, wired};
+use crate::{
+    access::without_keda,
+    scene::{EXPIRES, OWNER, Scene, WEB, wired},
+};
 
 /// Whose a claim is.
 #[derive(Debug, Clone, Copy)]
 enum Whose {
     Ours,
+    OursOver,
     Another,
     AnotherOver,
     Nobody,
@@ -26,6 +34,7 @@ async fn claim(scene: &Scene, name: &str, target: &str, whose: Whose) -> Result<
     let ours = format!("{}/belay-operator", scene.namespace);
     let (instance, expires) = match whose {
         Whose::Ours | Whose::Nobody => (ours.as_str(), now + SignedDuration::from_mins(20)),
+        Whose::OursOver => (ours.as_str(), now - SignedDuration::from_mins(1)),
         Whose::Another => ("elsewhere/belay-operator", now + SignedDuration::from_mins(20)),
         Whose::AnotherOver => ("elsewhere/belay-operator", now - SignedDuration::from_mins(1)),
     };
@@ -98,6 +107,24 @@ async fn a_claim_for_nothing_is_dropped_at_the_start() -> Result<()> {
     let operator = Running::start(&scene, wired(|_| ()))?;
     scene.until_dropped().await?;
     scene.scaling.until_resumed(WEB).await?;
+    operator.stop().await
+}
+
+/// One that may not be dropped, which is said of the target once its time is over.
+#[tokio::test]
+async fn a_claim_that_outlives_its_time_is_told() -> Result<()> {
+    let (scene, operator) = Scene::following("overdue", wired(|_| ())).await?;
+    operator.kill().await;
+    claim(&scene, WEB, WEB, Whose::OursOver).await?;
+    let operator = Running::start(&scene, without_keda(&scene, &["patch"]).await?)?;
+    let words = scene.noted(Note::PauseOverdue).await?;
+    ensure!(words.contains("cannot be dropped: ") && words.contains("forbidden"), "{words}");
+    told(&scene, "PauseOverdue", &["Warning", WEB, "forbidden"]).await?;
+    operator.stop().await?;
+    let operator = Running::start(&scene, wired(|_| ()))?;
+    scene.until_dropped().await?;
+    scene.unnoted(Note::PauseOverdue).await?;
+    assert_eq!(events(&scene, "PauseOverdue").await?.len(), 1);
     operator.stop().await
 }
 

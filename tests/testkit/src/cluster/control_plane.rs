@@ -34,6 +34,13 @@ struct Starter<'a> {
     run: &'a Run,
     authority: Authority,
     server: String,
+    /// `--feature-gates=…`, if any.
+    gates: Option<String>,
+}
+
+fn without(features: &[&str]) -> Option<String> {
+    let off: Vec<_> = features.iter().map(|feature| format!("{feature}=false")).collect();
+    (!off.is_empty()).then(|| format!("--feature-gates={}", off.join(",")))
 }
 
 pub(super) async fn start(
@@ -53,6 +60,7 @@ pub(super) async fn start(
         run,
         authority: Authority::new()?,
         server: format!("https://127.0.0.1:{api_port}"),
+        gates: without(options.without_features),
     };
     let admin = starter.access("belay-admin", &["system:masters"])?;
     let (etcd, etcd_url) = starter.etcd(options.ports.etcd).await?;
@@ -208,6 +216,7 @@ impl Starter<'_> {
             "--max-requests-inflight=4000",
             "--max-mutating-requests-inflight=2000",
         ]);
+        command.args(&self.gates);
         self.run.spawn("kube-apiserver", command)
     }
 
@@ -232,6 +241,7 @@ impl Starter<'_> {
             "--kube-api-qps=500",
             "--kube-api-burst=1000",
         ]);
+        command.args(&self.gates);
         self.run.spawn("kube-controller-manager", command)
     }
 

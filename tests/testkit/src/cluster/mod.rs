@@ -52,6 +52,8 @@ pub struct Options {
     pub nodes: u32,
     /// Ports that must be these and no others.
     pub ports: Ports,
+    /// Features of Kubernetes that are switched off, as in a version that does not have them yet.
+    pub without_features: &'static [&'static str],
     /// Where binaries come from; `None` reads the environment.
     pub components: Option<Components>,
 }
@@ -72,6 +74,7 @@ impl Default for Options {
             scheduler: true,
             nodes: 1,
             ports: Ports::default(),
+            without_features: &[],
             components: None,
         }
     }

@@ -6,6 +6,7 @@
 
 mod freeze;
 mod live;
+mod overdue;
 mod reading;
 mod resume;
 

@@ -47,6 +47,11 @@ impl Pass<'_> {
         }
     }
 
+    /// Whether this pass said that the bake waits.
+    pub(in crate::plan) fn is_awaiting_resume(&self) -> bool {
+        matches!(self.draft.progressing, Some((ProgressingReason::Resuming, _)))
+    }
+
     /// Whether this rollout was paused: the claim is there, or the status shows what became of it.
     fn was_paused(&self) -> bool {
         if self.pause_wanted().is_none() || self.workload.rollout.wanted == 0 {

@@ -4,6 +4,7 @@
 mod freeze;
 mod live;
 mod orphans;
+mod overdue;
 mod proof;
 mod resume;
 mod unpaused;

@@ -12,7 +12,7 @@ use rstest::rstest;
 
 use super::rolling;
 use crate::{
-    case::{Case, DAY, seconds},
+    case::{Case, DAY, Fate, seconds},
     keda::{brief, scaled_object},
 };
 
@@ -27,7 +27,15 @@ fn dropped() -> Case {
 }
 
 fn is_baking(case: &mut Case) -> bool {
-    let progress = case.release_mut("v1.1.0").status.clone().unwrap().progress;
+    has_begun_to_bake(case, "v1.1.0")
+}
+
+fn is_baking_back(case: &mut Case) -> bool {
+    has_begun_to_bake(case, "v1.0.0")
+}
+
+fn has_begun_to_bake(case: &mut Case, tag: &str) -> bool {
+    let progress = case.release_mut(tag).status.clone().unwrap().progress;
     progress.is_some_and(|progress| progress.bake_since.is_some())
 }
 
@@ -126,6 +134,29 @@ fn there_is_nothing_to_prove(#[case] change: fn(&mut Case)) {
     assert!(is_baking(&mut case));
     case.work(300);
     assert_eq!(case.verdict("v1.1.0"), Some(Verdict::Healthy));
+    assert_eq!(case.reason("ResumeUnproven"), None);
+}
+
+/// What a Rollback brings back is paused, bakes, and is looked at in the same way.
+#[test]
+fn after_a_failure_and_its_rollback_it_is_proven_too() {
+    let mut case = rolling();
+    case.fate = Fate::Succeeds;
+    case.work(599);
+    case.keda.is_down = true;
+    assert_eq!(brief(&case.work(1)), ["rollback", "apply 1.0.0", "drop"]);
+    assert_eq!(case.verdict("v1.1.0"), Some(Verdict::Failed));
+    assert!(!is_baking_back(&mut case));
+    case.work(29);
+    assert!(!case.told.contains("ResumeUnproven"));
+    case.work(1);
+    assert!(is_baking_back(&mut case));
+    assert!(case.told.contains("ResumeUnproven"));
+    case.work(60);
+    assert_eq!(case.verdict("v1.0.0"), Some(Verdict::Healthy));
+    assert!(case.reason("ResumeUnproven").is_some());
+    case.keda.is_down = false;
+    case.work(30);
     assert_eq!(case.reason("ResumeUnproven"), None);
 }
 

@@ -122,6 +122,7 @@ fn notes(target: &Examined<'_>, status: &TargetStatus) -> Vec<Finding> {
             | Note::ContainerLeftOut
             | Note::RolledUnpaused
             | Note::ResumeUnproven
+            | Note::PauseOverdue
             | Note::PodsListed
             | Note::ReleaseLimitInvalid
             | Note::UnknownAnnotation => Level::Warning,

@@ -211,6 +211,10 @@ impl Explain for Note {
                 "the pause was dropped, but autoscaling has not been seen to resume",
                 &["look at KEDA and the ScaledObject"],
             ),
+            Self::PauseOverdue => words(
+                "a pause is there after its time, because it cannot be dropped or renewed",
+                &["grant the operator `patch` of ScaledObjects, as the chart does"],
+            ),
             Self::PlatformsNotChecked => {
                 words("nodes may not be read, so platforms of the image were not checked", &[])
             }
