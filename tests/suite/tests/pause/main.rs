@@ -7,6 +7,7 @@ mod failing;
 mod foreign;
 mod modes;
 mod objects;
+mod old_server;
 mod roll;
 mod scene;
 mod sweep;
