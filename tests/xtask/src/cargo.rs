@@ -10,8 +10,14 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
 
-/// What `bench` measures, and measures with.
-const MEASURED: [&str; 5] = ["belay", "belay-operator", "kubectl-release", "bare", "meter"];
+/// The programs that a program looks for beside itself.
+fn needs(program: &str) -> &'static [&'static str] {
+    match program {
+        "bench" => &["belay", "belay-operator", "kubectl-release", "bare", "meter"],
+        "dist" => &["kubectl-release"],
+        _ => &[],
+    }
+}
 
 /// Cargo in this work tree.
 #[derive(Debug, Clone)]
@@ -118,10 +124,10 @@ impl Cargo {
     }
 
     /// Builds programs of the workspace and returns a command that runs one of them: all for
-    /// debugging, else this one and those `beside` it, for an optimised program takes minutes to link.
+    /// debugging, else this one and those that it needs, for an optimised one takes minutes to link.
     ///
     /// `cargo run` would build for one package alone, with other features, hence anew.
-    pub(crate) fn program(&self, name: &str, profile: Profile, beside: &[&str]) -> Result<Command> {
+    pub(crate) fn program(&self, name: &str, profile: Profile) -> Result<Command> {
         let mut arguments = vec!["build"];
         match profile {
             Profile::Debug => arguments.push("--bins"),
@@ -129,7 +135,7 @@ impl Cargo {
             Profile::Fuzz => arguments.push("--profile=fuzz"),
         }
         if !matches!(profile, Profile::Debug) {
-            for name in std::iter::once(&name).chain(beside) {
+            for name in std::iter::once(&name).chain(needs(name)) {
                 arguments.extend(["--bin", name]);
             }
         }
@@ -188,21 +194,21 @@ impl Cargo {
 
     /// Runs the `testbed` program.
     pub(crate) fn testbed(&self, area: &str, arguments: &[String]) -> Result<ExitCode> {
-        let mut command = self.program("testbed", Profile::Debug, &[])?;
+        let mut command = self.program("testbed", Profile::Debug)?;
         command.arg(area).args(arguments);
         hand_over(command)
     }
 
     /// Runs the demo.
     pub(crate) fn demo(&self, arguments: &[String]) -> Result<ExitCode> {
-        let mut command = self.program("demo", Profile::Debug, &[])?;
+        let mut command = self.program("demo", Profile::Debug)?;
         command.args(arguments);
         hand_over(command)
     }
 
     /// Measures figures.
     pub(crate) fn bench(&self, only: Option<&str>, json: bool) -> Result<ExitCode> {
-        let mut command = self.program("bench", Profile::Release, &MEASURED)?;
+        let mut command = self.program("bench", Profile::Release)?;
         if let Some(only) = only {
             command.args(["--only", only]);
         }
@@ -214,7 +220,7 @@ impl Cargo {
 
     /// Packs the plugin.
     pub(crate) fn dist(&self, out: Option<&Path>) -> Result<ExitCode> {
-        let mut command = self.program("dist", Profile::Release, &["kubectl-release"])?;
+        let mut command = self.program("dist", Profile::Release)?;
         if let Some(out) = out {
             let out = std::path::absolute(out)
                 .with_context(|| format!("find the place of {}", out.display()))?;
@@ -228,7 +234,7 @@ impl Cargo {
         // Programs run at the top of the work tree, wherever that was typed.
         let file = std::path::absolute(file)
             .with_context(|| format!("find the place of {}", file.display()))?;
-        let mut command = self.program("belay-operator", Profile::Debug, &[])?;
+        let mut command = self.program("belay-operator", Profile::Debug)?;
         command.arg("replay").arg(file);
         hand_over(command)
     }
@@ -239,7 +245,7 @@ impl Cargo {
         only: Option<&str>,
         out: Option<&Path>,
     ) -> Result<ExitCode> {
-        let mut command = self.program("record_rollouts", Profile::Debug, &[])?;
+        let mut command = self.program("record_rollouts", Profile::Debug)?;
         if let Some(only) = only {
             command.args(["--only", only]);
         }
@@ -253,12 +259,12 @@ impl Cargo {
 
     /// Kills the operator program while releases roll.
     pub(crate) fn kills(&self) -> Result<ExitCode> {
-        hand_over(self.program("kills", Profile::Debug, &[])?)
+        hand_over(self.program("kills", Profile::Debug)?)
     }
 
     /// Fuzzes one target.
     pub(crate) fn fuzz(&self, name: &str, seconds: u64, seed: Option<u64>) -> Result<ExitCode> {
-        let mut command = self.program("fuzz", Profile::Fuzz, &[])?;
+        let mut command = self.program("fuzz", Profile::Fuzz)?;
         command.args([name, "--seconds", &seconds.to_string()]);
         if let Some(seed) = seed {
             command.args(["--seed", &seed.to_string()]);

@@ -26,11 +26,8 @@ async fn without_generations_a_pause_is_proven_by_what_the_hpa_is_to_do() -> Res
     let _keda = Keda::of_namespace(world.cluster, &bed.namespace).await?;
     bed.release("v1.0.0").await?;
     bed.create(&bed.web("1.0.0").annotation("belay.dev/scaledobject", WEB), "helm").await?;
-    let objects: Api<DynamicObject> = Api::namespaced_with(
-        bed.client.clone(),
-        &bed.namespace,
-        &Kind::ScaledObject.resource(),
-    );
+    let objects: Api<DynamicObject> =
+        Api::namespaced_with(bed.client.clone(), &bed.namespace, &Kind::ScaledObject.resource());
     let body = ScaledObject::of(WEB);
     let author = PatchParams::apply("author");
     objects.patch(WEB, &author, &Patch::Apply(body.json())).await?;
