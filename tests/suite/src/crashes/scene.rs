@@ -106,7 +106,7 @@ impl Scene {
             (upstream.to_owned(), GITHUB),
             (bed.namespace.clone(), NAMESPACE),
         ]);
-        let config = config(bed.world.cluster.admin_access())?;
+        let config = config(&bed.world.operator)?;
         let trap = Trap::new(&plan, names.clone(), cut);
         Ok(Self {
             bed,

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use belay_api::{AnnotationPrefix, Release, ReleaseTarget, Rollback, crd};
 use belay_testkit::{
     Cluster,
-    cluster::Options,
+    cluster::{Options, identity::Access},
     github::{GitHub, LimitSettings, NewRelease, Rights},
     keda::Keda,
     objects::Workload,
@@ -21,7 +21,7 @@ use kube::{
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-use super::{Running, Wiring, views::describe};
+use super::{Running, Wiring, policies, views::describe};
 
 /// The repository on GitHub.
 const REPO: &str = "acme/web";
@@ -34,6 +34,8 @@ pub struct World {
     pub cluster: &'static Cluster,
     /// The registry.
     pub registry: Registry,
+    /// The operator's access: every right, under the admission policies of the chart.
+    pub operator: Access,
 }
 
 /// That of a process's tests.
@@ -83,7 +85,11 @@ impl World {
 
     async fn on(cluster: &'static Cluster) -> Result<Self> {
         cluster.apply_crds(&crd::all(&AnnotationPrefix::default())).await?;
-        Ok(Self { cluster, registry: Registry::start(cluster).await? })
+        let (registry, operator) = tokio::try_join!(
+            async { Ok(Registry::start(cluster).await?) },
+            policies::install(cluster)
+        )?;
+        Ok(Self { cluster, registry, operator })
     }
 }
 

@@ -2,12 +2,14 @@
 //! must become of it.
 
 mod bed;
+mod policies;
 mod running;
 pub mod support;
 mod views;
 
 pub use self::{
     bed::{Bed, World},
+    policies::OLD_MARK,
     running::{Running, Wiring},
     views::{active, condition, describe, reason},
 };

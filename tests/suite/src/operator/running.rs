@@ -31,7 +31,7 @@ pub struct Wiring {
     pub interval: Duration,
     /// How long the Lease that marks the instance counts; it is renewed every third of that.
     pub lease: Duration,
-    /// The client of the API server; by default one with all rights.
+    /// The client of the API server; by default one with all rights, under the chart's policies.
     pub client: Option<kube::Client>,
     /// The time of the API server that this client tells.
     pub clock: ServerClock,
@@ -170,7 +170,7 @@ fn parts(bed: &Bed, wiring: Wiring) -> Result<Parts> {
     let client = if let Some(client) = client {
         client
     } else {
-        let config = belay_testkit::cluster::config(bed.world.cluster.admin_access())?;
+        let config = belay_testkit::cluster::config(&bed.world.operator)?;
         cluster::client(&config, &clock)?
     };
     let base = github.unwrap_or_else(|| bed.github.base_url().to_owned());

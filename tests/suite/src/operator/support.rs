@@ -61,9 +61,9 @@ pub fn image_tag(tag: &str) -> String {
     tag.trim_start_matches('v').replace('+', "_")
 }
 
-/// A client of the administrator that notes every call in `plan`.
+/// A client of the operator that notes every call in `plan`.
 pub fn traced(bed: &Bed, plan: &FaultPlan) -> Result<kube::Client> {
-    let config = cluster::config(bed.world.cluster.admin_access())?;
+    let config = cluster::config(&bed.world.operator)?;
     Ok(fault::client(config, plan, false)?)
 }
 

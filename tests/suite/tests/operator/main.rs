@@ -13,6 +13,7 @@ mod instances;
 mod lifetime;
 mod ownership;
 mod persons;
+mod policies;
 mod quiet;
 mod rollback;
 mod rollback_course;

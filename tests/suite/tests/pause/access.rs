@@ -1,9 +1,12 @@
 //! ScaledObjects that may not be read or written, and a CRD that is not KEDA's.
 
 use anyhow::{Context as _, Result, ensure};
-use belay_suite::operator::{
-    Running, Wiring,
-    support::{roll, told},
+use belay_suite::{
+    keda::{Kind, SCALE_IN},
+    operator::{
+        Running, Wiring,
+        support::{roll, told},
+    },
 };
 use belay_testkit::objects::ScaledObject;
 use kube::{
@@ -37,6 +40,25 @@ async fn a_claim_that_is_refused_is_one_sentence_and_not_hammered() -> Result<()
     told(&scene, "RolledUnpaused", &["Warning", WEB, "forbidden"]).await?;
     assert_eq!(scene.claims()?, [None]);
     operator.stop().await
+}
+
+/// The operator of these tests is held to its word by the chart's admission policies.
+#[tokio::test]
+async fn nothing_of_a_scaled_object_but_its_pause_may_be_written() -> Result<()> {
+    let scene = Scene::new("policies").await?;
+    scene.scaling.apply(&scene.scaling.of(WEB)).await?;
+    let client = scene.world.cluster.client(&scene.world.operator)?;
+    let objects: Api<DynamicObject> =
+        Api::namespaced_with(client, &scene.namespace, &Kind::ScaledObject.resource());
+    let params = PatchParams::default();
+    let refused = objects
+        .patch(WEB, &params, &Patch::Merge(json!({ "spec": { "minReplicaCount": 0 } })))
+        .await;
+    let error = refused.err().map(|error| error.to_string()).unwrap_or_default();
+    ensure!(error.contains("the operator changes a ScaledObject's metadata alone"), "{error}");
+    let pause = json!({ "metadata": { "annotations": { SCALE_IN: "true" } } });
+    objects.patch(WEB, &params, &Patch::Merge(pause)).await?;
+    Ok(())
 }
 
 /// The operator as a ServiceAccount that may do everything, but not this with ScaledObjects.
@@ -114,7 +136,7 @@ async fn scaled_objects_of_another_version_are_read_as_far_as_they_go() -> Resul
     let objects: Api<DynamicObject> = Api::namespaced_with(
         bed.client.clone(),
         &bed.namespace,
-        &belay_suite::keda::Kind::ScaledObject.resource(),
+        &Kind::ScaledObject.resource(),
     );
     let object = json!({
         "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": { "name": WEB },
