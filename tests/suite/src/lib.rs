@@ -15,3 +15,4 @@ pub mod programs;
 pub mod random;
 pub mod rollouts;
 mod states;
+pub mod terminal;

@@ -68,6 +68,7 @@ impl Group {
             | "tests/suite:plugin"
             | "operator/adapters:cluster"
             | "operator/adapters:registry" => Self::Operator,
+            "tests/suite:demo" => Self::Demo,
             "tests/suite:keda" | "tests/suite:testbed" => Self::Testbed,
             _ if binary.starts_with("tests/testkit:") => Self::Testbed,
             _ if binary.starts_with("tests/components:") || binary.starts_with("tests/xtask:") => {

@@ -17,7 +17,7 @@ struct Arguments {
 #[tokio::main]
 async fn main() -> ExitCode {
     match run(Arguments::parse().options).await {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE

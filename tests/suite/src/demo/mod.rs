@@ -4,17 +4,23 @@
 //! hold ends the demo with an error.
 
 mod acts;
+mod existing;
 mod stage;
 mod tell;
 
-use std::time::Instant;
+use std::{path::PathBuf, process::ExitCode, time::Instant};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result, bail};
 
-use self::{acts::ACTS, stage::Stage, tell::Summary};
+use self::{
+    acts::ACTS,
+    existing::{Answer, Existing},
+    stage::Stage,
+    tell::Summary,
+};
 
 /// How the demo is run.
-#[derive(Debug, Clone, Copy, Default, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args)]
 pub struct Options {
     /// Leaves all up at the end, until Ctrl-C, and says how to reach it.
     #[arg(long)]
@@ -22,27 +28,88 @@ pub struct Options {
     /// Shortens what is waited for: how often GitHub is asked, and how long a success must hold.
     #[arg(long)]
     pub fast: bool,
+    /// Plays on the cluster that the current context of this file leads to, and removes at the end what
+    /// it made there. kwok must play its nodes, as in `cargo xtask cluster up`.
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// Does not ask before it makes anything in that cluster.
+    #[arg(long, requires = "kubeconfig")]
+    pub yes: bool,
 }
 
-/// Runs all acts in their order.
+/// Runs all acts in their order, and says how the program is to end.
 ///
 /// # Errors
 /// The first thing that could not be done, or was not as it was said.
-pub async fn run(options: Options) -> Result<()> {
+pub async fn run(options: Options) -> Result<ExitCode> {
+    let Some(file) = &options.kubeconfig else {
+        play(&options, None).await?;
+        tell::say("Everything is stopped and removed.");
+        return Ok(ExitCode::SUCCESS);
+    };
+    let existing = Existing::look(file).await?;
+    match existing.ask(options.yes)? {
+        Answer::Yes => {}
+        Answer::No => {
+            tell::say("Nothing was changed.");
+            return Ok(ExitCode::SUCCESS);
+        }
+        Answer::Nobody => {
+            eprintln!(
+                "error: refusing to use an existing cluster without confirmation; pass --yes"
+            );
+            return Ok(ExitCode::from(2));
+        }
+    }
+    play(&options, Some(&existing)).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Plays in a cluster of the demo's own or in an existing one, which is cleaned up however it ended.
+async fn play(options: &Options, existing: Option<&Existing>) -> Result<()> {
+    let mut stage = None;
+    let shown = show(options, existing, &mut stage).await;
+    let Some(existing) = existing else { return shown };
+    let cleaned = existing.clean().await.context("remove what the demo made in the cluster");
+    // The operators had to live until now.
+    drop(stage);
+    match (shown, cleaned) {
+        (Err(first), Err(second)) => bail!(
+            "{first:#}
+and then: {second:#}"
+        ),
+        (shown, cleaned) => shown.and(cleaned),
+    }
+}
+
+async fn show(
+    options: &Options,
+    existing: Option<&Existing>,
+    stage: &mut Option<Stage>,
+) -> Result<()> {
     let begun = Instant::now();
-    let mut stage = Stage::set(options).await?;
+    let stage = stage.insert(unless_interrupted(Stage::set(options, existing)).await?);
     let mut summary = Summary::default();
     for act in &ACTS {
         tell::title(act.title);
         let start = Instant::now();
-        let outcome = (act.play)(&mut stage).await?;
+        let outcome = unless_interrupted((act.play)(stage)).await?;
         summary.add(act.title, outcome, start.elapsed());
     }
     summary.print(begun.elapsed());
     if options.keep {
         stage.keep().await?;
     }
-    drop(stage);
-    tell::say("Everything is stopped and removed.");
     Ok(())
+}
+
+/// Ctrl-C ends what is being done, and not what is to be done after it.
+async fn unless_interrupted<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    tokio::select! {
+        done = work => done,
+        pressed = tokio::signal::ctrl_c() => {
+            pressed.context("listen for Ctrl-C")?;
+            bail!("interrupted")
+        }
+    }
 }

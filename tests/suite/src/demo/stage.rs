@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use belay_api::{Release, conditions::find};
 use belay_components::{Binary, Component, Components};
 use belay_testkit::{
@@ -15,14 +15,17 @@ use belay_testkit::{
     tool::{Finished, Tool},
     wait,
 };
-use k8s_openapi::api::{apps::v1::Deployment, core::v1::Secret};
+use k8s_openapi::api::{
+    apps::v1::Deployment,
+    core::v1::{Pod, Secret},
+};
 use kube::{
     Api, Client,
     api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, ObjectMeta, PostParams},
 };
 use serde_json::json;
 
-use super::{Options, tell};
+use super::{Options, existing::Existing, tell};
 use crate::{
     helms::{self, Major, WEB, suite},
     programs::beside_test,
@@ -32,7 +35,7 @@ use crate::{
 /// The repository on GitHub.
 const REPO: &str = "acme/web";
 /// The namespace of the operator.
-const HOME: &str = "belay-system";
+pub(super) const HOME: &str = "belay-system";
 /// The namespace of the web service.
 pub(super) const SHOP: &str = "shop";
 
@@ -40,29 +43,27 @@ pub(super) const SHOP: &str = "shop";
 pub(super) struct Stage {
     // Dropped in this order: the operator before what it speaks to.
     operator: HostedOperator<'static>,
-    _keda: Keda,
+    _keda: Option<Keda>,
     registry: Registry,
     github: GitHub,
     cluster: &'static Cluster,
+    is_existing: bool,
     pub(super) client: Client,
 }
 
 impl Stage {
-    /// Starts all of it, in an empty cluster.
-    pub(super) async fn set(options: Options) -> Result<Self> {
-        let components = Components::from_env()?;
-        let kubernetes = components.version(Component::Kubernetes)?;
+    /// Starts all of it: in a cluster of its own, or beside one that is there.
+    pub(super) async fn set(options: &Options, existing: Option<&Existing>) -> Result<Self> {
         tell::title("The stage");
-        tell::say(&format!(
-            "Starting etcd, kube-apiserver {kubernetes}, its controllers, one node, KEDA and a registry. Nothing \
-             here runs containers: kwok plays the node, and GitHub is scripted. All else is real."
-        ));
-        let cluster_options =
-            ClusterOptions { components: Some(components), ..ClusterOptions::default() };
-        // It lives as long as the program, whose end ends it.
-        let cluster: &'static Cluster = Box::leak(Box::new(Cluster::start(cluster_options).await?));
+        let cluster = match existing {
+            Some(existing) => existing.cluster,
+            None => own().await?,
+        };
         let client = cluster.admin()?;
-        let keda = Keda::start(cluster).await?;
+        let keda = match existing {
+            Some(existing) if existing.has_keda() => None,
+            _ => Some(Keda::start(cluster).await?),
+        };
         let registry = Registry::start(cluster).await?;
         let github = GitHub::start().await?;
         github.create_repository(REPO)?;
@@ -83,17 +84,21 @@ impl Stage {
             "Helm installs charts/belay. The program of that Deployment runs as a process of this \
              machine, with the command, the environment and the ServiceAccount of the chart.",
         );
-        let values = json!({
+        let mut values = json!({
             "github": { "url": github.base_url(), "tokenSecret": { "name": "github" } },
             // Within an hour of success Helm's return would be taken for a rollback by hand.
             "revertWindow": "0s",
             "pollInterval": if options.fast { "1s" } else { "10s" },
             "allowHosts": [format!("http://{}", registry.host())],
         });
+        if let Some(existing) = existing {
+            existing.adjust(&mut values);
+        }
         tell::command("helm install belay charts/belay --namespace belay-system --wait");
         let operator = HostedOperator::install(cluster, HOME, Installation::new(values)).await?;
         tell::fact("belay-operator is ready");
-        Ok(Self { operator, _keda: keda, registry, github, cluster, client })
+        let is_existing = existing.is_some();
+        Ok(Self { operator, _keda: keda, registry, github, cluster, is_existing, client })
     }
 
     /// Says how to reach it, and waits for Ctrl-C.
@@ -205,21 +210,30 @@ impl Stage {
             async move { look.await.map_err(|error| format!("{error:#}")) }
         })
         .await;
-        found.map_err(|error| {
-            let log = self.operator.logs().unwrap_or_default();
-            let last: Vec<&str> = log.lines().rev().take(20).collect();
-            let last: Vec<&str> = last.into_iter().rev().collect();
-            anyhow::anyhow!("{error}\nthe operator's last words:\n{}", last.join("\n"))
-        })
+        let Err(error) = found else { return Ok(found?) };
+        let log = self.operator.logs().unwrap_or_default();
+        let last: Vec<&str> = log.lines().rev().take(20).collect();
+        let last: Vec<&str> = last.into_iter().rev().collect();
+        let nodes = self.nodes().await;
+        bail!("{error}{nodes}\nthe operator's last words:\n{}", last.join("\n"))
     }
 
-    /// The names of the pods that are there.
-    pub(super) async fn pods(&self) -> Result<Vec<String>> {
-        let api: Api<k8s_openapi::api::core::v1::Pod> = Api::namespaced(self.client.clone(), SHOP);
+    /// What is wrong with the nodes of an existing cluster, if that is why nothing moves.
+    async fn nodes(&self) -> &'static str {
+        match self.pods().await {
+            Ok(pods) if self.is_existing && !pods.iter().any(is_ready) => {
+                "\nno pod of the web service is ready: the demo needs a cluster whose nodes are played by kwok, as \
+                 `cargo xtask cluster up` starts it, for its images hold no program"
+            }
+            _ => "",
+        }
+    }
+
+    /// The pods that are there.
+    pub(super) async fn pods(&self) -> Result<Vec<Pod>> {
+        let api: Api<Pod> = Api::namespaced(self.client.clone(), SHOP);
         let all = api.list(&ListParams::default().labels(&format!("app={WEB}"))).await?;
-        let mut names: Vec<String> = all.iter().map(kube::ResourceExt::name_any).collect();
-        names.sort();
-        Ok(names)
+        Ok(all.items)
     }
 
     /// A variable of the container, by which one sees that the rest of an upgrade took place.
@@ -236,6 +250,23 @@ impl Stage {
         let web = self.deployments().get(WEB).await.context("read Deployment web")?;
         version(web.metadata.resource_version.as_deref())
     }
+}
+
+/// A cluster of the demo's own, which lives as long as the program, whose end ends it.
+async fn own() -> Result<&'static Cluster> {
+    let components = Components::from_env()?;
+    let kubernetes = components.version(Component::Kubernetes)?;
+    tell::say(&format!(
+        "Starting etcd, kube-apiserver {kubernetes}, its controllers, one node, KEDA and a registry. Nothing here \
+         runs containers: kwok plays the node, and GitHub is scripted. All else is real."
+    ));
+    let options = ClusterOptions { components: Some(components), ..ClusterOptions::default() };
+    Ok(Box::leak(Box::new(Cluster::start(options).await?)))
+}
+
+fn is_ready(pod: &Pod) -> bool {
+    let conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    conditions.into_iter().any(|one| one.type_ == "Ready" && one.status == "True")
 }
 
 /// The folder of the plugin, for `PATH`.

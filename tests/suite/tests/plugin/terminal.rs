@@ -2,18 +2,19 @@
 //! pseudo-terminal, and what it shows is what a terminal emulator makes of every byte.
 
 use std::{
-    fs::File,
     io::Read as _,
     num::NonZeroU16,
-    os::fd::OwnedFd,
-    process::{Command, Stdio},
+    process::Command,
     sync::{Arc, Mutex, PoisonError},
     thread,
 };
 
 use anyhow::{Context as _, Result, ensure};
 use belay_api::ReleaseTarget;
-use belay_suite::operator::{Bed, Wiring};
+use belay_suite::{
+    operator::{Bed, Wiring},
+    terminal::Pair,
+};
 use belay_testkit::wait;
 use kube::{
     Api,
@@ -21,10 +22,6 @@ use kube::{
 };
 use kubectl_release::Exit;
 use rstest::rstest;
-use rustix::{
-    pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
-    termios::{Winsize, tcsetwinsize},
-};
 use serde_json::{Value, json};
 
 use crate::{
@@ -52,34 +49,25 @@ impl Terminal {
         rows: u16,
         columns: u16,
     ) -> Result<Self> {
-        let main = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
-        grantpt(&main)?;
-        unlockpt(&main)?;
-        let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
-        tcsetwinsize(&main, size)?;
-        let path = ptsname(&main, Vec::new())?;
-        let open = || -> Result<OwnedFd> {
-            let path = path.to_str().context("a terminal's name")?;
-            Ok(File::options().read(true).write(true).open(path)?.into())
-        };
+        let pair = Pair::open(rows, columns)?;
         let child = Command::new(program()?)
             .args(words)
             .env_clear()
             .env("KUBECONFIG", kubeconfig)
             .env("LANG", "C.UTF-8")
             .env("TERM", "xterm")
-            .stdin(Stdio::from(open()?))
-            .stdout(Stdio::from(open()?))
-            .stderr(Stdio::from(open()?))
+            .stdin(pair.stream()?)
+            .stdout(pair.stream()?)
+            .stderr(pair.stream()?)
             .spawn()?;
         let screen =
             Arc::new(Mutex::new(vt100::Parser::new(size_of(rows)?, size_of(columns)?, 1000)));
         let shared = Arc::clone(&screen);
-        let mut main = File::from(main);
+        let mut person = pair.person;
         let reader = thread::spawn(move || {
             let mut bytes = [0; 4096];
             // The end of the program is an error of reading.
-            while let Ok(count @ 1..) = main.read(&mut bytes) {
+            while let Ok(count @ 1..) = person.read(&mut bytes) {
                 let mut screen = shared.lock().unwrap_or_else(PoisonError::into_inner);
                 screen.process(bytes.get(..count).unwrap_or_default());
             }

@@ -11,6 +11,8 @@ pub enum Credential {
     Certificate(Identified),
     /// A bearer token, for example of a ServiceAccount.
     Token(String),
+    /// What somebody's kubeconfig says of a user, as it stands there.
+    Entry(Value),
 }
 
 /// A user that a kubeconfig asks the API server to act as.
@@ -29,7 +31,7 @@ pub struct Impersonation {
 pub struct Access {
     /// Base URL of the API server.
     pub server: String,
-    /// Its authority, as PEM.
+    /// Its authority, as PEM; empty for those that the system trusts.
     pub authority: String,
     /// Proof of identity.
     pub credential: Credential,
@@ -49,6 +51,7 @@ impl Access {
                 "client-key-data": encode(&own.key),
             }),
             Credential::Token(token) => json!({ "token": token }),
+            Credential::Entry(entry) => entry.clone(),
         };
         if let Some(who) = &self.act_as {
             user["as"] = json!(who.user);
@@ -59,14 +62,15 @@ impl Access {
                 user["as-groups"] = json!(who.groups);
             }
         }
+        let mut cluster = json!({ "server": self.server });
+        if !self.authority.is_empty() {
+            cluster["certificate-authority-data"] = json!(encode(&self.authority));
+        }
         json!({
             "apiVersion": "v1",
             "kind": "Config",
             "current-context": "testbed",
-            "clusters": [{ "name": "testbed", "cluster": {
-                "server": self.server,
-                "certificate-authority-data": encode(&self.authority),
-            }}],
+            "clusters": [{ "name": "testbed", "cluster": cluster }],
             "users": [{ "name": "testbed", "user": user }],
             "contexts": [{ "name": "testbed", "context": {
                 "cluster": "testbed", "user": "testbed", "namespace": self.namespace,
@@ -81,6 +85,11 @@ fn base64(bytes: &[u8]) -> String {
         .ok()
         .and_then(|value| value.as_str().map(str::to_owned))
         .unwrap_or_default()
+}
+
+/// The bytes of standard base64.
+pub(super) fn from_base64(text: &str) -> Result<Vec<u8>, serde_json::Error> {
+    serde_json::from_value::<k8s_openapi::ByteString>(json!(text)).map(|bytes| bytes.0)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! A real control plane on free loopback ports, with real certificates and RBAC.
 
+pub mod attach;
 mod control_plane;
 pub mod identity;
 pub mod pki;

@@ -368,7 +368,9 @@ impl<'c> HostedOperator<'c> {
     pub fn token(&self) -> Result<String, TestbedError> {
         match self.access()?.credential {
             Credential::Token(token) => Ok(token),
-            Credential::Certificate(_) => Err(self.failed("it has no token".to_owned())),
+            Credential::Certificate(_) | Credential::Entry(_) => {
+                Err(self.failed("it has no token".to_owned()))
+            }
         }
     }
 
