@@ -4,19 +4,16 @@ use std::{collections::BTreeSet, fs};
 
 use anyhow::{Context as _, Result};
 use belay_suite::helms::Major;
-use belay_testkit::{Cluster, cluster::Options};
+use belay_testkit::{Cluster, cluster::Options, keda::Keda};
 use rstest::rstest;
 
 use super::{bed::Bed, page::Page, session::top};
 
 /// Pages that begin where Belay is not installed, in this order.
-const FROM_NOTHING: [&str; 4] = ["install", "private", "migrate", "uninstall"];
+const FROM_NOTHING: [&str; 5] = ["install", "keda", "private", "migrate", "uninstall"];
 
 /// Pages that begin where it is.
 const INSTALLED: [&str; 5] = ["annotate", "helm", "hold", "rollback", "troubleshooting"];
-
-/// Pages without commands.
-const TEXT: [&str; 1] = ["keda"];
 
 /// Its commands are run by the tests of the post-renderer, where no operator takes part.
 const ELSEWHERE: &str = "post-renderer";
@@ -39,6 +36,8 @@ async fn the_commands_of_a_page_do_what_it_shows(#[case] page: &str) -> Result<(
 async fn from_the_installation_to_its_end() -> Result<()> {
     let cluster: &'static Cluster = Box::leak(Box::new(Cluster::start(Options::default()).await?));
     let bed = Bed::empty(cluster).await?;
+    // One page is about it; the others find the operator beside it.
+    let _keda = Keda::start(cluster).await?;
     for page in FROM_NOTHING {
         bed.play(page).await?;
     }
@@ -56,7 +55,7 @@ fn names() -> Result<BTreeSet<String>> {
 
 #[test]
 fn every_page_is_run() -> Result<()> {
-    let run = FROM_NOTHING.iter().chain(&INSTALLED).chain(&TEXT).chain([&ELSEWHERE]);
+    let run = FROM_NOTHING.iter().chain(&INSTALLED).chain([&ELSEWHERE]);
     assert_eq!(names()?, run.map(|&name| name.to_owned()).collect());
     Ok(())
 }
