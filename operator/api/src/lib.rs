@@ -13,6 +13,7 @@ pub mod annotations;
 pub mod conditions;
 pub mod crd;
 pub mod duration;
+pub mod events;
 pub mod gates;
 pub mod limits;
 pub mod names;

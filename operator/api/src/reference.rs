@@ -11,8 +11,9 @@ use crate::{
         PolicyCondition, PolicyState, ReleaseCondition, ReleaseState, RollbackCondition,
         RollbackState, State, TargetCondition, TargetState,
     },
+    events::EventReason,
     gates::{ForgeBudget, Gate, Verdict, WaitReason},
-    reasons::{Note, Rejection},
+    reasons::{Note, Rejection, StalledReason},
     values::NamedValue,
 };
 
@@ -70,6 +71,31 @@ pub fn annotations_page() -> String {
     page
 }
 
+/// The page about events.
+pub fn events_page() -> String {
+    let mut page = format!(
+        "{GENERATED}\n# Events\n\n\
+         The operator tells of a target by events on its workload: `kubectl events --for \
+         deployment/NAME`. What somebody has to act on stands in a [status](conditions.md) too: an \
+         event that cannot be sent is lost, and the API server keeps none for long. The same text \
+         again within six minutes is counted on the first.\n\n\
+         | reason | type | meaning |\n| --- | --- | --- |\n"
+    );
+    for reason in EventReason::ALL {
+        let kind = if reason.is_warning() { "Warning" } else { "Normal" };
+        line(&mut page, format_args!("| `{reason}` | {kind} | {} |", reason.describe()));
+    }
+    page.push_str(
+        "\n## A target that stalls\n\nThe reason is that of the condition `Stalled`, the message its \
+         message; one event when it begins or its cause changes, `Resumed` when it ends.\n\n\
+         | reason | type | meaning |\n| --- | --- | --- |\n",
+    );
+    for reason in StalledReason::ALL {
+        line(&mut page, format_args!("| `{reason}` | Warning | {} |", reason.describe()));
+    }
+    page
+}
+
 fn object<C: NamedValue, S: State>(page: &mut String, kind: &str, short: &str) {
     line(page, format_args!("\n## {kind} (`{short}`)"));
     for condition in C::ALL {
@@ -108,7 +134,7 @@ mod tests {
 
     #[test]
     fn every_table_row_has_as_many_cells_as_its_head() {
-        for page in [conditions_page(), annotations_page()] {
+        for page in [conditions_page(), annotations_page(), events_page()] {
             let mut width = 0;
             for row in page.lines() {
                 let bars = row.matches('|').count();
@@ -133,6 +159,14 @@ mod tests {
         let page = annotations_page();
         for annotation in TargetAnnotation::ALL {
             assert!(page.contains(&format!("| `belay.dev/{annotation}` |")));
+        }
+        let page = events_page();
+        for reason in EventReason::ALL {
+            let kind = if reason.is_warning() { "Warning" } else { "Normal" };
+            assert!(page.contains(&format!("| `{reason}` | {kind} | {}", reason.describe())));
+        }
+        for reason in StalledReason::ALL {
+            assert!(page.contains(&format!("| `{reason}` | Warning |")));
         }
     }
 }

@@ -235,7 +235,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::{annotations, conditions, gates, policy, reasons, rollback};
+    use crate::{annotations, conditions, events, gates, policy, reasons, rollback};
 
     fn each_value_survives<T>()
     where
@@ -287,6 +287,7 @@ mod tests {
                 ConditionStatus, ReleaseCondition, RollbackCondition, PolicyCondition,
                 TargetCondition,
             }
+            events::{EventReason}
             gates::{Gate, WaitReason, ForgeBudget, Verdict}
             policy::{TriggerStatus}
             reasons::{

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use belay_adapters::cluster::{Class, Done, Place, ScaledObject, WriteError};
+use belay_api::events::EventReason;
 use belay_engine::{
     observed::{PauseRefused, Refusal, Refused},
     plan::{Intent, Notice, PauseIntent, Precondition, Step},
@@ -81,11 +82,8 @@ impl Operator {
             Done::Applied { workload, surprise } => {
                 self.memory.of(key, |of| of.refused = None);
                 if let Some(surprise) = surprise {
-                    let notice = Notice {
-                        is_warning: true,
-                        reason: "UnexpectedOwnership".to_owned(),
-                        message: belay_api::limits::clip(&surprise, 1_000),
-                    };
+                    let message = belay_api::limits::clip(&surprise, 1_000);
+                    let notice = Notice::of(EventReason::UnexpectedOwnership, message);
                     tracing::error!(workload = %key, surprise, "fields that belay owns");
                     self.tell(key, place.workload, vec![notice]).await;
                 }

@@ -8,6 +8,7 @@ pub mod admin;
 pub mod cli;
 pub mod config;
 mod count;
+pub mod exit;
 pub mod explain;
 mod forge;
 mod images;

@@ -11,6 +11,7 @@ use belay_adapters::{
 };
 use belay_api::{
     NamedValue as _, ReleaseTarget,
+    events::EventReason,
     gates::Gate,
     reasons::{ProgressingReason, StalledReason},
     target::TargetStatus,
@@ -219,8 +220,7 @@ impl Operator {
             handicap.filter(|_| is_new)
         });
         if let (Some(message), Some(workload)) = (handicap, workload) {
-            let reason = "PodsNotWatched".to_owned();
-            let notice = Notice { is_warning: true, reason, message };
+            let notice = Notice::of(EventReason::PodsNotWatched, message);
             self.events.send(key.namespace(), workload, &[notice]).await;
         }
     }

@@ -14,13 +14,11 @@ use tracing_subscriber::EnvFilter;
 use crate::{
     cli::{Cli, Command, Explain, LogArguments, LogFormat, Output, ReleasePauses, Replay, Run},
     config::Config,
+    exit::Exit,
     explain::explain,
     replay::{Agreement, replay},
     start,
 };
-
-/// Exit code for errors of usage, as clap has it.
-const USAGE: u8 = 2;
 
 /// Threads that run tasks. The operator waits more than it works.
 const WORKERS: usize = 2;
@@ -31,6 +29,10 @@ const STACK: usize = 1 << 20;
 
 /// Runs the program.
 pub fn main() -> ExitCode {
+    ended().into()
+}
+
+fn ended() -> Exit {
     let cli = match Cli::parse_from(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
@@ -45,20 +47,20 @@ pub fn main() -> ExitCode {
         Command::Replay(arguments) => return replayed(&arguments),
     };
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => Exit::Done,
         Err(error) => failed(&error),
     }
 }
 
-fn usage(error: &clap::Error) -> ExitCode {
+fn usage(error: &clap::Error) -> Exit {
     // There is nobody to tell when the output is closed.
     let _ = error.print();
-    if error.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS }
+    if error.use_stderr() { Exit::Usage } else { Exit::Done }
 }
 
-fn failed(error: &anyhow::Error) -> ExitCode {
+fn failed(error: &anyhow::Error) -> Exit {
     let _ = writeln!(io::stderr(), "error: {error:#}");
-    ExitCode::FAILURE
+    Exit::Failed
 }
 
 fn run(arguments: &Run, config: Config) -> Result<()> {
@@ -93,7 +95,7 @@ fn released(arguments: &ReleasePauses) -> Result<()> {
     })
 }
 
-fn replayed(arguments: &Replay) -> ExitCode {
+fn replayed(arguments: &Replay) -> Exit {
     let file = &arguments.file;
     let replayed = fs::read_to_string(file)
         .map_err(anyhow::Error::from)
@@ -103,14 +105,14 @@ fn replayed(arguments: &Replay) -> ExitCode {
         print(&(serde_json::to_string_pretty(&replayed.computed)? + "\n"))?;
         Ok(replayed.agreement)
     });
-    let (word, code) = match shown {
-        Ok(Agreement::Same) => ("the same as recorded", ExitCode::SUCCESS),
-        Ok(Agreement::NothingRecorded) => ("no plan was recorded", ExitCode::SUCCESS),
-        Ok(Agreement::Different) => ("DIFFERENT from what was recorded", ExitCode::FAILURE),
+    let (word, exit) = match shown {
+        Ok(Agreement::Same) => ("the same as recorded", Exit::Done),
+        Ok(Agreement::NothingRecorded) => ("no plan was recorded", Exit::Done),
+        Ok(Agreement::Different) => ("DIFFERENT from what was recorded", Exit::Failed),
         Err(error) => return failed(&error),
     };
     let _ = writeln!(io::stderr(), "{word}");
-    code
+    exit
 }
 
 fn print(text: &str) -> Result<()> {

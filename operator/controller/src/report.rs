@@ -1,6 +1,8 @@
 //! What is told of a pass: events for what changed, in words that name the cause.
 
-use belay_api::{conditions::find, target::TargetStatus};
+use belay_api::{
+    conditions::find, events::EventReason, reasons::StalledReason, target::TargetStatus,
+};
 use belay_engine::plan::Notice;
 
 /// The events of a status that takes the place of another: a target that stalls, or goes on.
@@ -13,10 +15,13 @@ pub(crate) fn transitions(old: Option<&TargetStatus>, new: &TargetStatus) -> Vec
     let (before, after) = (old.and_then(stalled), stalled(new));
     match (before, after) {
         (Some((old, _)), Some((new, _))) if old == new => Vec::new(),
-        (_, Some((reason, message))) => vec![Notice { is_warning: true, reason, message }],
+        (_, Some((reason, message))) => {
+            let reason = reason.parse::<StalledReason>();
+            reason.map(|reason| Notice::stalled(reason, message)).into_iter().collect()
+        }
         (Some((old, _)), None) => {
             let message = format!("not stalled any more (was {old})");
-            vec![Notice { is_warning: false, reason: "Resumed".to_owned(), message }]
+            vec![Notice::of(EventReason::Resumed, message)]
         }
         (None, None) => Vec::new(),
     }

@@ -85,6 +85,7 @@ fn clip_bytes(text: &str, limit: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use belay_api::events::EventReason;
     use k8s_openapi::api::apps::v1::Deployment;
     use rstest::rstest;
     use serde_json::json;
@@ -93,7 +94,7 @@ mod tests {
     use crate::cluster::fake::{Answer, Server};
 
     fn notice(message: &str) -> Notice {
-        Notice { is_warning: true, reason: "RolledBack".to_owned(), message: message.to_owned() }
+        Notice::of(EventReason::Failed, message)
     }
 
     fn workload() -> WorkloadFacts {
@@ -122,8 +123,7 @@ mod tests {
             first["reportingInstance"],
             first["regarding"]["uid"],
         ]);
-        let expected =
-            json!(["Warning", "RolledBack", "v2 failed", "belay-operator", "pod-1", "u-1"]);
+        let expected = json!(["Warning", "Failed", "v2 failed", "belay-operator", "pod-1", "u-1"]);
         assert_eq!(found, expected);
         assert_eq!(asked[1].body["series"]["count"], 2);
         assert_eq!(asked[2].body["note"], "v3 failed");

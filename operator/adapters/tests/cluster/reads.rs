@@ -5,7 +5,7 @@ use belay_adapters::{
     cluster::{self, Events, SchemaProblem, SecretsError, ServerClock, check_crds, keyring},
     registry::{Image, PullCredential},
 };
-use belay_api::AnnotationPrefix;
+use belay_api::{AnnotationPrefix, events::EventReason};
 use belay_engine::plan::Notice;
 use k8s_openapi::{
     ByteString,
@@ -83,12 +83,8 @@ async fn notices_become_events_of_the_workload() -> Result<()> {
     let workload = bed.facts().await?;
     let access = bed.with_rights(&[("create,patch", "events.k8s.io/events")]).await?;
     let events = Events::new(client(&access)?, "belay-operator", "pod-1");
-    let notice = |is_warning, message: &str| Notice {
-        is_warning,
-        reason: "Moved".to_owned(),
-        message: message.to_owned(),
-    };
-    let notices = [notice(false, "to v2"), notice(false, "to v2"), notice(true, "to v3")];
+    let moving = || Notice::of(EventReason::Applying, "to v2");
+    let notices = [moving(), moving(), Notice::of(EventReason::Failed, "to v3")];
     events.send(&bed.namespace, &workload, &notices).await;
     let params = ListParams::default().fields("reportingController=belay-operator");
     let mut found: Vec<_> = bed

@@ -16,6 +16,7 @@ fn files() -> Result<BTreeMap<String, String>, Box<dyn Error>> {
     let mut files = BTreeMap::from([
         ("conditions.md".to_owned(), reference::conditions_page()),
         ("annotations.md".to_owned(), reference::annotations_page()),
+        ("events.md".to_owned(), reference::events_page()),
     ]);
     for (name, crd) in crds()? {
         let text = serde_saphyr::to_string(&crd)?;
@@ -66,6 +67,7 @@ mod tests {
                 "crds/releases.belay.dev.yaml",
                 "crds/releasetargets.belay.dev.yaml",
                 "crds/rollbacks.belay.dev.yaml",
+                "events.md",
             ]
         );
     }

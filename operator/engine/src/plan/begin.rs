@@ -3,6 +3,7 @@
 use belay_api::{
     Release, Rollback,
     annotations::{Mode, TargetAnnotation},
+    events::EventReason,
     reasons::{Note, StalledReason},
     target::TargetStatus,
 };
@@ -246,11 +247,8 @@ impl Pass<'_> {
         let instance = self.record.and_then(|record| record.status.instance.as_ref());
         if instance != Some(&self.settings.instance) {
             if let Some(other) = instance {
-                self.draft.tell(
-                    false,
-                    "TakenOver",
-                    format!("taken over from the operator {other}"),
-                );
+                let message = format!("taken over from the operator {other}");
+                self.draft.tell(EventReason::TakenOver, message);
             }
             // Nothing is done before it is written down whose target this is.
             self.draft.claims = true;

@@ -5,6 +5,7 @@ use belay_api::release::Progress;
 use belay_api::{
     Release,
     conditions::{ConditionStatus, find},
+    events::EventReason,
     gates::Verdict,
     reasons::{ActiveReason, ProgressingReason, StalledReason},
     values::parse,
@@ -181,7 +182,7 @@ impl<'a> Pass<'a> {
             Ok(step) => {
                 self.freeze(&step, Move::Forward)?;
                 self.keep_refusal(name(good));
-                self.draft.tell(false, "Restored", format!("restoring {}", tag(good)));
+                self.draft.tell(EventReason::Restored, format!("restoring {}", tag(good)));
                 self.draft.step(step)
             }
             Err(why) => self.explain(why),

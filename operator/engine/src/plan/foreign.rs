@@ -3,6 +3,7 @@
 use belay_api::{
     Release,
     annotations::TargetAnnotation,
+    events::EventReason,
     gates::{Verdict, WaitReason},
     reasons::{BlockedReason, ProgressingReason, StalledReason},
     release::Activation,
@@ -152,7 +153,7 @@ impl<'a> Pass<'a> {
                 return Flow::Continue(());
             }
             // Noted before it is answered.
-            self.draft.tell(true, "ImageReverted", &*message);
+            self.draft.tell(EventReason::ImageReverted, &*message);
             self.draft.revert = Some((manager.to_owned(), live));
             self.draft.busy(ProgressingReason::ImageReverted, message);
             self.draft.wake_soon(self.now);

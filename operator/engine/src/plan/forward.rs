@@ -4,6 +4,7 @@ use belay_api::{
     Release,
     annotations::{ImageCheck, TargetAnnotation},
     conditions::{ConditionStatus, ReleaseState},
+    events::EventReason,
     gates::{Gate, WaitReason},
     reasons::{HeldReason, Note, ReleaseReadyReason, StalledReason},
     release::{ContainerImage, ReleaseStatus},
@@ -358,7 +359,8 @@ impl Pass<'_> {
             Ok(step) => {
                 self.freeze(&step, Move::Forward)?;
                 self.keep_refusal(name(release));
-                self.draft.tell(false, "Applying", format!("moving to {}", candidate.tag));
+                let message = format!("moving to {}", candidate.tag);
+                self.draft.tell(EventReason::Applying, message);
                 self.draft.step(step)
             }
             Err(why) => {

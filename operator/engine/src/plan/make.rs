@@ -3,6 +3,7 @@
 use belay_api::{
     Release, Rollback, Signature,
     conditions::{ConditionStatus, ReleaseState, State, find},
+    events::EventReason,
     limits,
     names::{ShortHash, release_name, rollback_name},
     reasons::{HealthyReason, ReleaseReadyReason},
@@ -128,7 +129,7 @@ impl Pass<'_> {
         {
             let message =
                 format!("{live} is live, on another host than {wanted}: taken as a mirror");
-            self.draft.tell(false, "MirrorHost", message);
+            self.draft.tell(EventReason::MirrorHost, message);
         }
     }
 

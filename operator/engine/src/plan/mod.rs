@@ -32,8 +32,8 @@ mod view;
 use std::ops::ControlFlow;
 
 use belay_api::{
-    Release, Rollback, annotations::PauseMode, release::ReleaseStatus, rollback::RollbackStatus,
-    target::TargetStatus,
+    NamedValue as _, Release, Rollback, annotations::PauseMode, events::EventReason,
+    reasons::StalledReason, release::ReleaseStatus, rollback::RollbackStatus, target::TargetStatus,
 };
 use jiff::{Timestamp, Unit};
 use serde::{Deserialize, Serialize};
@@ -208,16 +208,30 @@ pub struct IntendedImage {
     pub image: String,
 }
 
-/// An event on the workload.
+/// An event on the workload. Its words are those that the reference lists: others cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Notice {
     /// Whether it is a warning.
     pub is_warning: bool,
-    /// Its reason, one word of a closed set.
+    /// Its reason: one word of [`EventReason`] or [`StalledReason`].
     pub reason: String,
     /// Its text, the same for the same cause.
     pub message: String,
+}
+
+impl Notice {
+    /// What one of the words of events says.
+    pub fn of(reason: EventReason, message: impl Into<String>) -> Self {
+        let is_warning = reason.is_warning();
+        Self { is_warning, reason: reason.as_str().to_owned(), message: message.into() }
+    }
+
+    /// A target that stalls.
+    pub fn stalled(reason: StalledReason, message: impl Into<String>) -> Self {
+        Self { is_warning: true, reason: reason.as_str().to_owned(), message: message.into() }
+    }
 }
 
 /// Whether the pass goes on to its next question.

@@ -7,6 +7,7 @@
 use belay_api::{
     Release,
     conditions::{ConditionStatus, ReleaseState},
+    events::EventReason,
     gates::Verdict,
     limits,
     reasons::{ActiveReason, HealthyReason, ReleaseReadyReason, RollbackRequiredReason},
@@ -119,7 +120,7 @@ impl<'a> Pass<'a> {
             Some(holder) => {
                 last.message = Some(Activation::changed_by_message(&holder));
                 let message = format!("{holder} changed the image away from {}", tag(release));
-                self.draft.tell(true, "ImageChanged", message);
+                self.draft.tell(EventReason::ImageChanged, message);
             }
             None => {}
         }
@@ -199,7 +200,8 @@ impl<'a> Pass<'a> {
         put_health(status, &health, now);
         let required = ReleaseState::from(RollbackRequiredReason::RolloutInProgress);
         put(&mut status.conditions, required, ConditionStatus::Unknown, "", now);
-        self.draft.tell(false, "Active", format!("{} is active, by {initiator}", tag(release)));
+        let message = format!("{} is active, by {initiator}", tag(release));
+        self.draft.tell(EventReason::Active, message);
     }
 
     fn why_active(&self, release: &Release) -> (ActiveReason, String) {

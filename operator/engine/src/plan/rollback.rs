@@ -3,6 +3,7 @@
 use belay_api::{
     Duration, Release, Rollback,
     conditions::{ConditionStatus, RollbackState},
+    events::EventReason,
     gates::{Verdict, WaitReason},
     limits,
     reasons::{BlockedReason, InProgressReason, ProgressingReason, Rejection, SucceededReason},
@@ -231,7 +232,7 @@ impl<'a> Pass<'a> {
         status.message = Some(format!("from {} to {}", tag(from), tag(to)));
         self.put_progress(&mut status, InProgressReason::Queued);
         let message = format!("rolling back from {} to {}", tag(from), tag(to));
-        self.draft.tell(true, "RollingBack", message);
+        self.draft.tell(EventReason::RollingBack, message);
         self.write_rollback(rollback, status)
     }
 
@@ -429,9 +430,9 @@ impl<'a> Pass<'a> {
     }
 
     fn end(&mut self, rollback: &Rollback, end: &End) -> Step {
-        let is_good = end.is_good();
-        let reason = if is_good { "RolledBack" } else { "RollbackFailed" };
-        self.draft.tell(!is_good, reason, limits::clip(&end.message, limits::CONDITION_MESSAGE));
+        let reason =
+            if end.is_good() { EventReason::RolledBack } else { EventReason::RollbackFailed };
+        self.draft.tell(reason, limits::clip(&end.message, limits::CONDITION_MESSAGE));
         end.step(rollback, &self.observed.namespace, self.now)
     }
 }

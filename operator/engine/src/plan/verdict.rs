@@ -3,6 +3,7 @@
 use belay_api::{
     NamedValue, Release,
     conditions::{ConditionStatus, ReleaseCondition, ReleaseState, TargetCondition, find},
+    events::EventReason,
     gates::{Verdict, WaitReason},
     limits,
     reasons::{HealthyReason, ProgressingReason, ReleaseReadyReason, RollbackRequiredReason},
@@ -132,9 +133,11 @@ impl Pass<'_> {
             to.progress = None;
             if verdict == Verdict::Failed {
                 last.message = Some(limits::clip(&message, limits::ITEM_MESSAGE));
-                self.draft.tell(true, "Failed", format!("{} failed: {message}", tag(release)));
+                let message = format!("{} failed: {message}", tag(release));
+                self.draft.tell(EventReason::Failed, message);
             } else {
-                self.draft.tell(false, "Healthy", format!("{} is healthy", tag(release)));
+                let message = format!("{} is healthy", tag(release));
+                self.draft.tell(EventReason::Healthy, message);
             }
         }
     }

@@ -4,6 +4,7 @@ use std::{cmp::Ordering, collections::BTreeMap};
 
 use belay_api::{
     Release, Rollback,
+    events::EventReason,
     gates::WaitReason,
     reasons::{BlockedReason, HeldReason, Note, ProgressingReason, StalledReason},
     release::{Activation, ContainerImage},
@@ -95,7 +96,7 @@ impl Draft {
 
     /// Stalls, and says so by an event, where no status of ours can.
     pub(super) fn refuse(&mut self, reason: StalledReason, message: String) -> Flow {
-        self.tell(true, belay_api::NamedValue::as_str(reason), message.clone());
+        self.notices.push(Notice::stalled(reason, message.clone()));
         self.stall(reason, message)
     }
 
@@ -121,9 +122,8 @@ impl Draft {
         self.notes.insert(belay_api::NamedValue::as_str(note), (note, message.into()));
     }
 
-    pub(super) fn tell(&mut self, is_warning: bool, reason: &str, message: impl Into<String>) {
-        let message = message.into();
-        self.notices.push(Notice { is_warning, reason: reason.to_owned(), message });
+    pub(super) fn tell(&mut self, reason: EventReason, message: impl Into<String>) {
+        self.notices.push(Notice::of(reason, message));
     }
 }
 

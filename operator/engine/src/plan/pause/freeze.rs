@@ -2,6 +2,7 @@
 
 use belay_api::{
     annotations::TargetAnnotation,
+    events::EventReason,
     gates::WaitReason,
     limits,
     reasons::{Note, ProgressingReason},
@@ -81,11 +82,12 @@ impl<'a> Pass<'a> {
     fn tell_of_claim(&mut self, name: &str, why: &Why) {
         match why {
             Why::Anew => {
-                self.draft.tell(false, "Pausing", format!("pausing the ScaledObject {name}"));
+                let message = format!("pausing the ScaledObject {name}");
+                self.draft.tell(EventReason::Pausing, message);
             }
             Why::Lost => {
                 let message = format!("somebody took the pause of the ScaledObject {name} away");
-                self.draft.tell(true, "PauseLost", message);
+                self.draft.tell(EventReason::PauseLost, message);
             }
             Why::Renewed => {}
         }
@@ -323,8 +325,7 @@ impl<'a> Pass<'a> {
         if self.has_said_unpaused(release.as_deref()) {
             return Flow::Continue(());
         }
-        let note = belay_api::NamedValue::as_str(Note::RolledUnpaused);
-        self.draft.tell(true, note, cause.clone());
+        self.draft.tell(EventReason::RolledUnpaused, cause.clone());
         self.busy_pausing(ProgressingReason::Pausing, cause);
         self.draft.wake_soon(self.now);
         Flow::Break(())

@@ -3,6 +3,7 @@
 use belay_api::{
     annotations::{Mode, OnFailure},
     conditions::{TargetCondition, find},
+    events::EventReason,
     gates::Verdict,
     reasons::{ActiveReason, Note, ProgressingReason},
     rollback::Driver,
@@ -65,7 +66,7 @@ impl<'a> Pass<'a> {
     fn drop_claim(&mut self, step: Step) -> Flow {
         if let Step::DropPause { scaled_object, .. } = &step {
             let message = format!("dropping the pause of the ScaledObject {scaled_object}");
-            self.draft.tell(false, "Resuming", message);
+            self.draft.tell(EventReason::Resuming, message);
         }
         self.draft.step(step)
     }
@@ -237,7 +238,7 @@ impl<'a> Pass<'a> {
                  again",
                 wanted.scaled_object
             );
-            self.draft.tell(true, "PauseLost", message);
+            self.draft.tell(EventReason::PauseLost, message);
         }
         let claim = ours.and_then(|facts| facts.claim.as_ref());
         let release = claim.map_or(name(active), |claim| claim.release.as_str()).to_owned();
@@ -264,7 +265,7 @@ impl<'a> Pass<'a> {
     /// Nothing can be paused any more, or somebody else says that nothing is to be, and is not fought.
     fn goes_on(&mut self, cause: &str) {
         if !self.has_note(Note::RolledUnpaused) {
-            self.draft.tell(true, belay_api::NamedValue::as_str(Note::RolledUnpaused), cause);
+            self.draft.tell(EventReason::RolledUnpaused, cause);
         }
         self.draft.note(Note::RolledUnpaused, cause);
     }

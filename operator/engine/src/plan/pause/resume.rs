@@ -1,7 +1,8 @@
 //! After success: the pause is dropped, and autoscaling is seen to resume.
 
 use belay_api::{
-    Duration, NamedValue,
+    Duration,
+    events::EventReason,
     gates::WaitReason,
     reasons::{Note, ProgressingReason},
 };
@@ -114,7 +115,7 @@ impl Pass<'_> {
             ),
         };
         if !self.has_note(Note::ResumeUnproven) {
-            self.draft.tell(true, NamedValue::as_str(Note::ResumeUnproven), &*message);
+            self.draft.tell(EventReason::ResumeUnproven, &*message);
         }
         self.draft.note(Note::ResumeUnproven, message);
         match self.recent_scaler() {
