@@ -1,4 +1,5 @@
-//! Exit codes (specification of the plugin, section C.5).
+//! Exit codes (specification of the plugin, section C.5): the one table, from which help and reference
+//! are made too.
 
 use std::process::ExitCode;
 
@@ -24,6 +25,34 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 8] = [
+        Self::Done,
+        Self::Error,
+        Self::Usage,
+        Self::Bad,
+        Self::Conflict,
+        Self::Timeout,
+        Self::Interrupted,
+        Self::ClosedPipe,
+    ];
+
+    /// What it means, in words of the help.
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Self::Done => "done, the condition is met, or there was nothing to do",
+            Self::Error => {
+                "an error: the API server, rights, the connection, or something was not found"
+            }
+            Self::Usage => "wrong usage, or a confirmation was needed and not given",
+            Self::Bad => "it ran to its end and what it found is bad",
+            Self::Conflict => "a write was refused by a conflict",
+            Self::Timeout => "--timeout passed",
+            Self::Interrupted => "interrupted",
+            Self::ClosedPipe => "nobody reads the output any more",
+        }
+    }
+
     /// The number.
     pub const fn code(self) -> u8 {
         match self {

@@ -21,7 +21,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use crate::{
     decide::one_line,
     helm::parent,
-    program::{cli::Format, waits},
+    program::{cli::Format, exit::Exit, waits},
     report::{Report, file},
 };
 
@@ -171,7 +171,7 @@ impl Watch {
 
 #[expect(clippy::exit, reason = "the other thread may be blocked in a read or a write for ever")]
 fn exit() -> ! {
-    std::process::exit(1)
+    std::process::exit(Exit::Failed.code().into())
 }
 
 impl LastWords {

@@ -2,6 +2,7 @@
 
 mod ask;
 pub mod cli;
+pub mod exit;
 mod guard;
 mod input;
 mod render;
@@ -15,6 +16,7 @@ use std::{
 };
 
 use cli::Cli;
+use exit::Exit;
 use guard::{Guard, LastWords, SoFar};
 use waits::Patient;
 
@@ -40,11 +42,8 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are no errors; what cannot be printed cannot be helped.
-            let code = if error.use_stderr() { 2 } else { 0 };
-            return match error.print() {
-                Ok(()) => ExitCode::from(code),
-                Err(_) => ExitCode::FAILURE,
-            };
+            let exit = if error.use_stderr() { Exit::Usage } else { Exit::Done };
+            return if error.print().is_ok() { exit } else { Exit::Failed }.into();
         }
     };
     let so_far = SoFar::default();
@@ -56,7 +55,7 @@ pub fn main() -> ExitCode {
     let mut report = Report::new();
     let result = run(&setting, &mut report);
     setting.guard.end();
-    conclude(&setting, report, &result, &last_words)
+    conclude(&setting, report, &result, &last_words).into()
 }
 
 /// Everything up to the one write.
@@ -98,7 +97,7 @@ fn conclude(
     mut report: Report,
     result: &Result<(), String>,
     last_words: &LastWords,
-) -> ExitCode {
+) -> Exit {
     if let Err(error) = result {
         report.succeeded = false;
         report.error = Some(error.clone());
@@ -108,12 +107,12 @@ fn conclude(
     if setting.cli.explain && result.is_ok() {
         let mut stdout = io::stdout().lock();
         let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
-        return if written.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+        return if written.is_ok() { Exit::Done } else { Exit::Failed };
     }
     let shown = if result.is_ok() { text } else { last_words.shown(report, kept.as_deref()) };
     // Nobody need read it.
     let _ = io::stderr().lock().write_all(shown.as_bytes());
-    if result.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if result.is_ok() { Exit::Done } else { Exit::Failed }
 }
 
 fn log_file(cli: &Cli) -> Option<PathBuf> {

@@ -21,6 +21,7 @@ use belay_api::AnnotationPrefix;
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use self::{cluster::ClusterArgs, output::StyleArgs};
+use crate::exit::Exit;
 
 const EXAMPLES: &str = "\
 Read:
@@ -44,17 +45,18 @@ Examples:
   kubectl release status web -n shop -w
   kubectl release rollback web
   kubectl release owners web --path image
+";
 
-Exit codes:
-  0    done, the condition is met, or there was nothing to do
-  1    an error: the API server, rights, the connection, or something was not found
-  2    wrong usage, or a confirmation was needed and not given
-  3    it ran to its end and what it found is bad
-  4    a write was refused by a conflict
-  124  --timeout passed
-  130  interrupted
+/// What ends the help.
+const DOCUMENTATION: &str = "Documentation: https://github.com/belay-dev/belay/tree/main/docs";
 
-Documentation: https://github.com/belay-dev/belay/tree/main/docs";
+/// What follows the options in the help.
+fn after_help() -> String {
+    let codes = Exit::ALL.iter().filter(|exit| **exit != Exit::ClosedPipe);
+    let codes: Vec<_> =
+        codes.map(|exit| format!("  {:<4} {}", exit.code(), exit.describe())).collect();
+    format!("{EXAMPLES}\nExit codes:\n{}\n\n{DOCUMENTATION}", codes.join("\n"))
+}
 
 /// Shows what image a workload runs, what it should run, who owns the field and why it does not
 /// move; rolls back safely next to Helm.
@@ -63,7 +65,7 @@ Documentation: https://github.com/belay-dev/belay/tree/main/docs";
     name = "kubectl-release",
     version,
     disable_version_flag = true,
-    after_help = EXAMPLES,
+    after_help = after_help(),
     subcommand_required = true,
     arg_required_else_help = true,
     max_term_width = 100

@@ -2,8 +2,10 @@
 //! object of file names and texts.
 
 mod command_line;
+mod exits;
 mod metrics;
 mod plugin;
+mod rbac;
 
 use std::{collections::BTreeMap, fmt::Write as _, io::Write as _};
 
@@ -19,8 +21,10 @@ fn main() -> Result<()> {
         ("belay-operator.md", operator()?),
         ("belay-report.schema.json", schema()?),
         ("doctor-checks.md", plugin::checks()?),
+        ("exit-codes.md", exits::page()?),
         ("kubectl-release.md", plugin::page()?),
         ("metrics.md", metrics::page()?),
+        ("rbac.md", rbac::page()?),
     ]);
     writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&files)?)?;
     Ok(())

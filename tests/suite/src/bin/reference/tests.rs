@@ -79,6 +79,24 @@ fn every_check_of_doctor_has_its_row() {
 }
 
 #[test]
+fn every_exit_code_has_its_row_and_stands_in_the_help() {
+    let page = exits::page().unwrap();
+    let all: usize = exits::programs().iter().map(|(_, _, codes)| codes.len()).sum();
+    assert_eq!(rows(&page, 3).len(), all);
+    // One sentence of the help names the codes of these two.
+    let help =
+        [belay_post_renderer::program::cli::Cli::command(), belay_operator::cli::Cli::command()];
+    for (command, (name, _, codes)) in help.iter().zip(exits::programs()) {
+        let about = command.get_long_about().unwrap().to_string();
+        let (_, told) = about.split_once("Exit codes: ").unwrap();
+        let told: Vec<_> = told.split("; ").filter_map(|one| one[..1].parse::<u8>().ok()).collect();
+        let codes: Vec<_> = codes.iter().map(|(code, _)| *code).collect();
+        assert_eq!(told, codes, "{name}");
+    }
+    assert!(page.contains("| `124` | --timeout passed |"), "{page}");
+}
+
+#[test]
 fn the_schema_describes_the_report() {
     let schema: serde_json::Value = serde_json::from_str(&schema().unwrap()).unwrap();
     assert_eq!(schema["title"], "Report");
