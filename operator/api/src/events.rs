@@ -36,6 +36,9 @@ named_values! {
         Resuming = "Resuming",
         /// Autoscaling has not been seen to resume after the pause.
         ResumeUnproven = "ResumeUnproven",
+        /// A pause is there after its time, because it cannot be dropped or renewed; the message has
+        /// why.
+        PauseOverdue = "PauseOverdue",
         /// The active Release was judged healthy.
         Healthy = "Healthy",
         /// The active Release was judged to have failed; the message says why.
@@ -74,6 +77,7 @@ impl EventReason {
             | Self::UnexpectedOwnership
             | Self::PodsNotWatched
             | Self::ResumeUnproven
+            | Self::PauseOverdue
             | Self::Failed
             | Self::RollingBack
             | Self::RollbackFailed

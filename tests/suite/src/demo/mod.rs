@@ -74,10 +74,7 @@ async fn play(options: &Options, existing: Option<&Existing>) -> Result<()> {
     // The operators had to live until now.
     drop(stage);
     match (shown, cleaned) {
-        (Err(first), Err(second)) => bail!(
-            "{first:#}
-and then: {second:#}"
-        ),
+        (Err(first), Err(second)) => bail!("{first:#}\nand then: {second:#}"),
         (shown, cleaned) => shown.and(cleaned),
     }
 }

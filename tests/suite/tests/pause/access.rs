@@ -133,11 +133,8 @@ async fn scaled_objects_of_another_version_are_read_as_far_as_they_go() -> Resul
     let bed = belay_suite::operator::Bed::in_world(world, "version").await?;
     bed.release("v1.0.0").await?;
     bed.create(&bed.web("1.0.0").annotation("belay.dev/scaledobject", WEB), "helm").await?;
-    let objects: Api<DynamicObject> = Api::namespaced_with(
-        bed.client.clone(),
-        &bed.namespace,
-        &Kind::ScaledObject.resource(),
-    );
+    let objects: Api<DynamicObject> =
+        Api::namespaced_with(bed.client.clone(), &bed.namespace, &Kind::ScaledObject.resource());
     let object = json!({
         "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": { "name": WEB },
         "spec": { "scaleTargetRef": "web", "advanced": ["?"] }, "status": "fine",

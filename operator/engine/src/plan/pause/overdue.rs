@@ -1,6 +1,6 @@
 //! Claims that are there after their time.
 
-use belay_api::{NamedValue, reasons::Note};
+use belay_api::{events::EventReason, reasons::Note};
 
 use crate::plan::view::Pass;
 
@@ -35,7 +35,7 @@ impl Pass<'_> {
         }
         let message = told.join("; ");
         if !self.has_note(Note::PauseOverdue) {
-            self.draft.tell(true, NamedValue::as_str(Note::PauseOverdue), &*message);
+            self.draft.tell(EventReason::PauseOverdue, &*message);
         }
         self.draft.note(Note::PauseOverdue, message);
     }
