@@ -238,7 +238,8 @@ fn extra(cargo: &Cargo, group: Group, selection: &Selection, tally: &mut Tally) 
         }
         Group::Demo => {
             let mut demo = cargo.program("demo", Profile::Debug)?;
-            demo.arg("--fast");
+            // What it shows is compared with the recording in docs.
+            demo.args(["--record", "--check"]);
             once(demo, "demo", tally)?;
         }
         Group::PostRenderer | Group::Testbed | Group::Operator => {}

@@ -48,6 +48,7 @@ async fn install(stage: &Stage) -> Result<String> {
             Ok(())
         })
         .await?;
+    stage.says("Ready").await?;
     tell::fact("v1.0.0 runs on 3 pods; Belay has taken it for its baseline");
     let _ = stage.kubectl(&format!("release status {WEB}")).await?;
     Ok("v1.0.0 is the baseline".to_owned())
@@ -80,6 +81,7 @@ async fn three_alone(stage: &Stage) -> Result<String> {
     let live = stage.live().await?;
     ensure!(live == stage.image("1.0.0"), "{live} is live");
     tell::fact("Helm 3 has put 1.0.0 back, and says nothing");
+    stage.says("ImageReverted").await?;
     let _ = stage.kubectl(&format!("release why {WEB}")).await?;
     tell::say(
         "Belay says who did it, and applies 1.1.0 again after a minute: three times a day at most. (Within an hour \
@@ -142,6 +144,7 @@ async fn broken(stage: &Stage) -> Result<String> {
             Ok(())
         })
         .await?;
+    stage.says("RolledBack").await?;
     tell::fact("Belay went back to v1.1.0 by itself; nothing is left paused");
     let _ = stage.kubectl(&format!("release why {WEB}")).await?;
     Ok("rolled back by itself, and remembered".to_owned())
@@ -155,6 +158,7 @@ async fn person(stage: &Stage) -> Result<String> {
     let ran = stage.kubectl(&words).await?;
     ensure!(ran.status.success(), "kubectl release rollback ended with {}", ran.status);
     stage.healthy("1.1.0").await?;
+    stage.says("RolledBack").await?;
     let _ = stage.kubectl(&format!("release status {WEB}")).await?;
     let status = stage.objects("belay.dev", "v1alpha1", "ReleaseTarget").get(WEB).await?;
     let blocked = status.data.pointer("/status/blocked/0/from").and_then(|it| it.as_str());

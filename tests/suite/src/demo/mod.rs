@@ -4,6 +4,7 @@
 //! hold ends the demo with an error.
 
 mod acts;
+mod cast;
 mod existing;
 mod stage;
 mod tell;
@@ -35,6 +36,12 @@ pub struct Options {
     /// Does not ask before it makes anything in that cluster.
     #[arg(long, requires = "kubeconfig")]
     pub yes: bool,
+    /// Writes what is shown with --fast to docs/demo.cast, and its excerpt to README.md.
+    #[arg(long, conflicts_with_all = ["keep", "kubeconfig"])]
+    pub record: bool,
+    /// Only compares what is shown with what is written there.
+    #[arg(long, requires = "record")]
+    pub check: bool,
 }
 
 /// Runs all acts in their order, and says how the program is to end.
@@ -42,6 +49,10 @@ pub struct Options {
 /// # Errors
 /// The first thing that could not be done, or was not as it was said.
 pub async fn run(options: Options) -> Result<ExitCode> {
+    if options.record {
+        cast::record(options.check)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let Some(file) = &options.kubeconfig else {
         play(&options, None).await?;
         tell::say("Everything is stopped and removed.");
@@ -85,7 +96,7 @@ async fn show(
     stage: &mut Option<Stage>,
 ) -> Result<()> {
     let begun = Instant::now();
-    let stage = stage.insert(unless_interrupted(Stage::set(options, existing)).await?);
+    let stage = stage.insert(unless_interrupted(Box::pin(Stage::set(options, existing))).await?);
     let mut summary = Summary::default();
     for act in &ACTS {
         tell::title(act.title);

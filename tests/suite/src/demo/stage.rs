@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use belay_api::{Release, conditions::find};
+use belay_api::{Release, ReleaseTarget, conditions::find};
 use belay_components::{Binary, Component, Components};
 use belay_testkit::{
     Cluster,
@@ -187,6 +187,18 @@ impl Stage {
             let status = release.status.unwrap_or_default();
             let healthy = find(&status.conditions, "Healthy").context("no condition Healthy")?;
             ensure!(healthy.status == "True", "{} {}", healthy.status, healthy.reason);
+            Ok(())
+        })
+        .await
+    }
+
+    /// Waits until Belay says this of the workload: the reason of one of its conditions.
+    pub(super) async fn says(&self, reason: &str) -> Result<()> {
+        let api: Api<ReleaseTarget> = Api::namespaced(self.client.clone(), SHOP);
+        self.wait(&format!("Belay to say {reason}"), || async {
+            let status = api.get(WEB).await?.status.unwrap_or_default();
+            let reasons: Vec<_> = status.conditions.iter().map(|one| &one.reason).collect();
+            ensure!(reasons.iter().any(|it| *it == reason), "it says {reasons:?}");
             Ok(())
         })
         .await

@@ -5,6 +5,9 @@ use std::time::Duration;
 /// The width of a paragraph.
 const WIDTH: usize = 100;
 
+/// The heading of the summary.
+pub(super) const SUMMARY: &str = "What was shown";
+
 /// The heading of an act.
 pub(super) fn title(text: &str) {
     println!("\n━━ {text} {}\n", "━".repeat(WIDTH.saturating_sub(text.chars().count() + 4)));
@@ -54,7 +57,7 @@ impl Summary {
     }
 
     pub(super) fn print(&self, whole: Duration) {
-        title("What was shown");
+        title(SUMMARY);
         let width = self.rows.iter().map(|(act, ..)| act.chars().count()).max().unwrap_or_default();
         for (act, outcome, time) in &self.rows {
             let pad = " ".repeat(width - act.chars().count());
