@@ -3,6 +3,7 @@
 use std::fs;
 
 use anyhow::{Context as _, Result, ensure};
+use belay_components::{Component, Components};
 use rstest::rstest;
 
 use super::session::top;
@@ -42,6 +43,36 @@ fn troubleshooting_names_each_word_in_the_order_of_the_reference(
     // An analysis judges nothing yet: the operator runs none.
     let words: Vec<_> = words.into_iter().filter(|word| *word != "AnalysisFailed").collect();
     assert_eq!(column(&page, heading, "")?, words);
+    Ok(())
+}
+
+#[test]
+fn what_is_supported_is_what_tests_run_against() -> Result<()> {
+    let page = fs::read_to_string(top("docs/support.md"))?;
+    let row = |of: &str| {
+        let row = page.lines().find(|line| line.starts_with(&format!("| {of} |")));
+        row.with_context(|| format!("no row {of}"))
+    };
+    let components = Components::from_env()?;
+    for (of, component) in [
+        ("Kubernetes", Component::Kubernetes),
+        ("Helm 3", Component::Helm3),
+        ("Helm 4", Component::Helm4),
+        ("KEDA", Component::Keda),
+    ] {
+        let version = components.version(component)?;
+        let version = version.trim_start_matches('v');
+        ensure!(row(of)?.ends_with(&format!("| {version} |")), "{}, not {version}", row(of)?);
+    }
+    for (of, file, before, after) in [
+        ("Kubernetes", "charts/belay/Chart.yaml", "kubeVersion: \">=", ".0-0\""),
+        ("Rust, to build", "rust-toolchain.toml", "channel = \"", ".0\""),
+    ] {
+        let text = fs::read_to_string(top(file))?;
+        let (_, rest) = text.split_once(before).with_context(|| format!("{file}: {before}"))?;
+        let (least, _) = rest.split_once(after).with_context(|| format!("{file}: {after}"))?;
+        ensure!(row(of)?.starts_with(&format!("| {of} | {least}")), "{}, not {least}", row(of)?);
+    }
     Ok(())
 }
 
