@@ -229,7 +229,10 @@ impl Pass<'_> {
             .saturating_add(time::signed(self.terms.deadline))
             .saturating_add(time::signed(self.terms.resume));
         let unstable = time::plus(succeeded, window);
-        if self.now >= unstable {
+        // A bake that begins when that is over was not seen to come and go: nobody looked. Neither
+        // does it count against the workload that its controller has not looked yet.
+        let is_late_bake = progress.bake_since.as_ref().is_some_and(|since| since.0 >= unstable);
+        if self.now >= unstable && self.is_current() && !is_late_bake {
             let message = format!("success came and went; it never held for {bake}");
             let reason = HealthyReason::BakeUnstable;
             let failure = Failure { reason, message, is_temporary: false };
@@ -240,8 +243,9 @@ impl Pass<'_> {
         // A broken count that cannot go on does not end by itself.
         let broken = broken.filter(|ends| *ends > self.now);
         let wake = [until.filter(|until| *until > self.now), broken].into_iter().flatten().min();
-        let wake = wake.map_or(unstable, |wake| wake.min(unstable));
-        Judgement { state: RolloutState::Baking { until }, progress, wake: Some(wake) }
+        let unstable = (unstable > self.now).then_some(unstable);
+        let wake = [wake, unstable].into_iter().flatten().min();
+        Judgement { state: RolloutState::Baking { until }, progress, wake }
     }
 
     /// What has been baked in all, up to now.

@@ -170,6 +170,27 @@ use crate::samples::{
     (779, numbers(1, 1, 1, 1), "baking"),
     (780, numbers(1, 1, 1, 1), "failed BakeUnstable"),
 ])]
+// Nobody looked for an hour: what holds then is given its bake, what does not is given up.
+#[case::not_looked_at(&[
+    (0, numbers(1, 1, 1, 1), "baking"),
+    (50, numbers(1, 1, 1, 0), "broken"),
+    (5000, numbers(1, 1, 1, 1), "baking"),
+    (5001, numbers(1, 1, 1, 1), "baking"),
+    (5059, numbers(1, 1, 1, 1), "baking"),
+    (5060, numbers(1, 1, 1, 1), "healthy"),
+])]
+#[case::not_looked_at_and_broken(&[
+    (0, numbers(1, 1, 1, 1), "baking"),
+    (50, numbers(1, 1, 1, 0), "broken"),
+    (5000, unobserved(numbers(1, 1, 1, 0)), "broken"),
+    (5001, numbers(1, 1, 1, 0), "failed BakeUnstable"),
+])]
+#[case::not_looked_at_and_broken_later(&[
+    (0, numbers(1, 1, 1, 1), "baking"),
+    (50, numbers(1, 1, 1, 0), "broken"),
+    (5000, numbers(1, 1, 1, 1), "baking"),
+    (5030, numbers(1, 1, 1, 0), "failed BakeUnstable"),
+])]
 fn samples_are_judged(#[case] samples: &[(i64, Facts, &str)]) {
     let facts: Vec<_> = samples.iter().map(|(second, facts, _)| (*second, facts.clone())).collect();
     let expected: Vec<_> = samples.iter().map(|(_, _, word)| (*word).to_owned()).collect();
