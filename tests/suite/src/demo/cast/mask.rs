@@ -61,6 +61,11 @@ fn mask(line: &str) -> Option<String> {
         let cause = words.iter().position(|word| word == "pod" || word == "no");
         words.truncate(cause.unwrap_or(words.len()));
     }
+    // How far a rollout is while the line is written.
+    if words.get(1).is_some_and(|word| word == "health") {
+        words.pop();
+        words.push("PHASE".to_owned());
+    }
     // Pods come and go while the line is written.
     if words.iter().any(|word| word == "updated,") || words.iter().any(|word| word == "status") {
         for one in words.iter_mut().filter(|one| is_number(one)) {
