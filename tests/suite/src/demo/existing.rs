@@ -141,10 +141,9 @@ impl Existing {
         };
         tell::say(&format!(
             "It makes the namespaces {}, the cluster roles and admission policies of charts/belay, and {crds}; at \
-             the end it removes all of these. KEDA, a registry, the operator and the scripted GitHub run on this \
-             machine{}.",
+             the end it removes all of these. {} a registry, the operator and the scripted GitHub run on this machine.",
             self.own().join(", "),
-            if self.has_keda() { ", but for KEDA, which is there already" } else { "" },
+            if self.has_keda() { "KEDA is there already;" } else { "KEDA," },
         ));
         if yes {
             return Ok(Answer::Yes);
