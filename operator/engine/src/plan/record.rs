@@ -106,10 +106,14 @@ impl<'a> Pass<'a> {
             from.is_some_and(|from| from.name == name(release))
         });
         let holder = (!self.is_ours()).then(|| self.holder());
+        let ours = self.our_time().filter(|_| self.active.is_some() && self.is_ours());
         let is_of_another =
             open_activation(release).is_some_and(|open| !self.is_of_this_workload(open));
         let Some(last) = status.activations.last_mut() else { return status };
-        last.end_time = Some(Time(self.now.max(last.start_time.0)));
+        // What took its place began with our apply, not with this look at it: pods may have been
+        // created in between, and their crashes count.
+        let replaced = ours.filter(|applied| *applied >= last.start_time.0);
+        last.end_time = Some(Time(replaced.unwrap_or(self.now).max(last.start_time.0)));
         let had_verdict = last.verdict.is_some();
         if !had_verdict {
             let verdict = if is_rolled_back { Verdict::RolledBack } else { Verdict::Superseded };

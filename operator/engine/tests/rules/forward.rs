@@ -308,3 +308,19 @@ fn with_the_intent_last_a_crash_is_never_made_up_for() {
     case.work(DAY);
     assert!(!case.has_release("v1.1.0"));
 }
+
+/// Pods are created between the apply and the next look; what they do counts from the apply on.
+#[test]
+fn an_activation_begins_with_its_apply_however_late_it_is_seen() {
+    let mut case = Case::new();
+    case.publish("v1.1.0");
+    while case.live() != image("1.1.0") {
+        let _ = case.pass();
+    }
+    let applied = case.now;
+    case.wait(7);
+    case.passes();
+    let (old, new) = (case.last("v1.0.0"), case.last("v1.1.0"));
+    let ended = old.end_time.map(|time| time.0.as_second());
+    assert_eq!((ended, new.start_time.0.as_second()), (Some(applied), applied));
+}
