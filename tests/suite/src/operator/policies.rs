@@ -8,9 +8,9 @@ use k8s_openapi::api::apps::v1::Deployment;
 use kube::{Api, api::PostParams};
 use serde_json::json;
 
-/// The release of the chart, and the namespace that it is rendered for.
+/// The release of the chart, and the namespace that it is rendered for: no test installs it there.
 const RELEASE: &str = "belay";
-const NAMESPACE: &str = "belay-system";
+const NAMESPACE: &str = "belay-under-test";
 /// What the chart calls the operator's ServiceAccount.
 const ACCOUNT: &str = "belay-operator";
 /// The mark of an earlier operator whose pauses tests have removed.
