@@ -57,7 +57,8 @@ impl Target<'_> {
             .annotation("belay.dev/repo", &Self::repo(&self.name))
             .annotation("belay.dev/scaledobject", &self.name)
             .annotation("belay.dev/bake", "1s")
-            .annotation("belay.dev/deadline", "15s");
+            // Nothing here fails for want of time, however busy the machine is.
+            .annotation("belay.dev/deadline", "2m");
         self.bed.create(&workload, "helm").await?;
         let object = ScaledObject::of(&self.name);
         keda::settle(&self.bed.client, &self.bed.namespace, &object).await
