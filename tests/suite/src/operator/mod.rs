@@ -9,7 +9,7 @@ mod views;
 
 pub use self::{
     bed::{Bed, World},
-    policies::OLD_MARK,
+    policies::migrating,
     running::{Running, Wiring},
     views::{active, condition, describe, reason},
 };

@@ -5,7 +5,7 @@ use belay_api::reasons::Note;
 use belay_suite::{
     keda::{FULL, MANAGER, SCALE_IN},
     operator::{
-        OLD_MARK, Running,
+        Running, migrating,
         support::{events, told},
     },
 };
@@ -148,14 +148,18 @@ async fn the_claim_of_a_dead_operator_is_ended_by_the_next_one() -> Result<()> {
 /// Pauses that an earlier operator left, with its marks (`migrateFrom.pauseMarks`).
 #[tokio::test]
 async fn the_pauses_of_an_earlier_operator_go_with_their_marks() -> Result<()> {
+    const OLD_MARK: &str = "release.example.com/paused-by";
     let scene = Scene::new("marks").await?;
     for name in ["marked", "persons"] {
         let object = scene.scaling.of(name).annotation(FULL, "true");
         let object = if name == "marked" { object.annotation(OLD_MARK, "old") } else { object };
         scene.scaling.apply(&object).await?;
     }
-    let marks = vec![OLD_MARK.to_owned()];
-    let operator = Running::start(&scene, wired(|settings| settings.pause_marks = marks))?;
+    let mut wiring = wired(|settings| settings.pause_marks = vec![OLD_MARK.to_owned()]);
+    let access = migrating(scene.world.cluster, &[OLD_MARK]).await?;
+    let config = belay_testkit::cluster::config(&access)?;
+    wiring.client = Some(belay_adapters::cluster::client(&config, &wiring.clock)?);
+    let operator = Running::start(&scene, wiring)?;
     scene
         .wait("the marked pause to go", || async {
             let mark = scene.scaling.annotation("marked", OLD_MARK).await?;
