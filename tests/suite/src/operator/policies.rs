@@ -17,6 +17,7 @@ const NAMESPACE: &str = "belay-under-test";
 const MIGRATING: &str = "belay-migrating";
 /// What the chart calls the operator's ServiceAccount.
 const ACCOUNT: &str = "belay-operator";
+
 /// Installs the policies in a cluster, and returns access for the account that they are about. It has
 /// every right, so that nothing but them stands in its way.
 ///

@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use belay_api::reasons::{Note, ProgressingReason};
 use belay_suite::{
-    keda::{FULL, MANAGER, SCALE_IN, is_frozen},
+    keda::{FULL, SCALE_IN, is_frozen},
     operator::{
         Bed, Running, World, condition,
         support::{events, release, roll, told, wait_for_target},
@@ -15,7 +15,7 @@ use belay_testkit::{
 };
 use rstest::rstest;
 
-use crate::scene::{Scene, WEB, impatient, wired};
+use crate::scene::{Scene, WEB, impatient, until_let_go, wired};
 
 #[rstest]
 #[case::of_scale_in("scale-in", SCALE_IN)]
@@ -62,6 +62,19 @@ async fn a_rollout_goes_on_without_a_dead_keda_and_says_so() -> Result<()> {
     operator.stop().await
 }
 
+/// The pause is dropped while KEDA is dead: that is told, the release that runs becomes healthy all
+/// the same, and the note stays until KEDA is back.
+async fn told_until_keda_is_back(scene: &Scene, tag: &str) -> Result<()> {
+    scene.until_dropped().await?;
+    told(scene, "ResumeUnproven", &["Warning", WEB]).await?;
+    scene.wait_for_healthy(WEB, tag).await?;
+    scene.noted(Note::ResumeUnproven).await?;
+    ensure!(is_frozen(&scene.scaling.hpa(WEB).await?.unwrap_or_default()));
+    scene.scaling.keda.start_again().await?;
+    scene.scaling.until_resumed(WEB).await?;
+    scene.unnoted(Note::ResumeUnproven).await
+}
+
 /// The bake does not wait for ever, and the note stays until autoscaling is seen to resume.
 #[tokio::test]
 async fn a_drop_that_a_dead_keda_does_not_see_is_told_until_it_does() -> Result<()> {
@@ -80,14 +93,7 @@ async fn a_drop_that_a_dead_keda_does_not_see_is_told_until_it_does() -> Result<
     scene.until_claimed(WEB).await?;
     scene.scaling.keda.kill();
     kubelet.set_pace(Pace::AtOnce);
-    scene.until_dropped().await?;
-    told(&scene, "ResumeUnproven", &["Warning", WEB]).await?;
-    scene.wait_for_healthy(WEB, "v1.1.0").await?;
-    scene.noted(Note::ResumeUnproven).await?;
-    ensure!(is_frozen(&scene.scaling.hpa(WEB).await?.unwrap_or_default()));
-    scene.scaling.keda.start_again().await?;
-    scene.scaling.until_resumed(WEB).await?;
-    scene.unnoted(Note::ResumeUnproven).await?;
+    told_until_keda_is_back(&scene, "v1.1.0").await?;
     operator.stop().await
 }
 
@@ -99,14 +105,7 @@ async fn a_drop_after_a_rollback_is_told_in_the_same_way() -> Result<()> {
     scene.wait_for_image(WEB, &scene.image("1.1.0_no-pull")).await?;
     scene.scaling.keda.kill();
     scene.wait_for_image(WEB, &scene.image("1.0.0")).await?;
-    scene.until_dropped().await?;
-    told(&scene, "ResumeUnproven", &["Warning", WEB]).await?;
-    scene.wait_for_healthy(WEB, "v1.0.0").await?;
-    scene.noted(Note::ResumeUnproven).await?;
-    ensure!(is_frozen(&scene.scaling.hpa(WEB).await?.unwrap_or_default()));
-    scene.scaling.keda.start_again().await?;
-    scene.scaling.until_resumed(WEB).await?;
-    scene.unnoted(Note::ResumeUnproven).await?;
+    told_until_keda_is_back(&scene, "v1.0.0").await?;
     operator.stop().await
 }
 
@@ -165,13 +164,7 @@ async fn keda_may_be_absent_and_come_and_go() -> Result<()> {
         }
     }
     told(&bed, "Pausing", &[WEB]).await?;
-    bed.wait("the pause to be dropped", || async {
-        let entries = objects.get(WEB).await?.metadata.managed_fields.unwrap_or_default();
-        let is_held = entries.iter().any(|entry| entry.manager.as_deref() == Some(MANAGER));
-        ensure!(!is_held, "it is held");
-        Ok(())
-    })
-    .await?;
+    until_let_go(&bed, &objects).await?;
     // Removed: what is left of it is one sentence.
     objects.delete(WEB, &kube::api::DeleteParams::default()).await?;
     bed.wait("the ScaledObject to be gone", || async {

@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use belay_suite::{
-    keda::{Kind, MANAGER, condition},
+    keda::{Kind, condition},
     operator::{
         Bed, Running, World,
         support::{events, roll, told},
@@ -15,7 +15,7 @@ use kube::{
     api::{DynamicObject, Patch, PatchParams},
 };
 
-use crate::scene::{HPA, WEB, wired};
+use crate::scene::{HPA, WEB, until_let_go, wired};
 
 #[tokio::test]
 async fn without_generations_a_pause_is_proven_by_what_the_hpa_is_to_do() -> Result<()> {
@@ -41,13 +41,7 @@ async fn without_generations_a_pause_is_proven_by_what_the_hpa_is_to_do() -> Res
     let operator = Running::start(&bed, wired(|_| ()))?;
     bed.wait_for_healthy(WEB, "v1.0.0").await?;
     roll(&bed, "v1.1.0").await?;
-    bed.wait("the pause to be dropped", || async {
-        let entries = objects.get(WEB).await?.metadata.managed_fields.unwrap_or_default();
-        let is_held = entries.iter().any(|entry| entry.manager.as_deref() == Some(MANAGER));
-        ensure!(!is_held, "it is held");
-        Ok(())
-    })
-    .await?;
+    until_let_go(&bed, &objects).await?;
     let hpa = hpas.get(HPA.1).await?;
     let observed = hpa.status.and_then(|status| status.observed_generation);
     assert_eq!((hpa.metadata.generation, observed), (None, None));

@@ -14,6 +14,7 @@ use belay_suite::{
     operator::{Bed, Running, Wiring, World, support::wait_for_target},
 };
 use belay_testkit::objects::{ScaledObject, Workload};
+use kube::{Api, api::DynamicObject};
 use serde_json::Value;
 
 /// The Deployment, its target and its ScaledObject.
@@ -159,6 +160,17 @@ impl Scene {
         })
         .await
     }
+}
+
+/// Waits until the ScaledObject `web` of a bed without [`Scaling`] is not paused by us any more.
+pub(crate) async fn until_let_go(bed: &Bed, objects: &Api<DynamicObject>) -> Result<()> {
+    bed.wait("the pause to be dropped", || async {
+        let entries = objects.get(WEB).await?.metadata.managed_fields.unwrap_or_default();
+        let is_held = entries.iter().any(|entry| entry.manager.as_deref() == Some(MANAGER));
+        ensure!(!is_held, "it is held");
+        Ok(())
+    })
+    .await
 }
 
 /// The claim that a ScaledObject in the log carries.

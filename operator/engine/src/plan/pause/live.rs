@@ -264,10 +264,7 @@ impl<'a> Pass<'a> {
 
     /// Nothing can be paused any more, or somebody else says that nothing is to be, and is not fought.
     fn goes_on(&mut self, cause: &str) {
-        if !self.has_note(Note::RolledUnpaused) {
-            self.draft.tell(EventReason::RolledUnpaused, cause);
-        }
-        self.draft.note(Note::RolledUnpaused, cause);
+        self.note_and_tell(Note::RolledUnpaused, EventReason::RolledUnpaused, cause);
     }
 
     /// A rollout that began without a pause goes on saying so.
@@ -298,6 +295,14 @@ impl<'a> Pass<'a> {
         let conditions = self.record.map(|record| record.status.conditions.as_slice());
         let kind = belay_api::NamedValue::as_str(TargetCondition::Progressing);
         parse(&find(conditions?, kind)?.reason).ok()
+    }
+
+    /// Notes something, and tells of it once: when the record does not have the note yet.
+    pub(super) fn note_and_tell(&mut self, note: Note, event: EventReason, message: &str) {
+        if !self.has_note(note) {
+            self.draft.tell(event, message);
+        }
+        self.draft.note(note, message);
     }
 
     /// Whether the record has a note.

@@ -33,10 +33,6 @@ impl Pass<'_> {
         if told.is_empty() {
             return;
         }
-        let message = told.join("; ");
-        if !self.has_note(Note::PauseOverdue) {
-            self.draft.tell(EventReason::PauseOverdue, &*message);
-        }
-        self.draft.note(Note::PauseOverdue, message);
+        self.note_and_tell(Note::PauseOverdue, EventReason::PauseOverdue, &told.join("; "));
     }
 }

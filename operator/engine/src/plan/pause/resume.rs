@@ -114,10 +114,7 @@ impl Pass<'_> {
                  resume"
             ),
         };
-        if !self.has_note(Note::ResumeUnproven) {
-            self.draft.tell(EventReason::ResumeUnproven, &*message);
-        }
-        self.draft.note(Note::ResumeUnproven, message);
+        self.note_and_tell(Note::ResumeUnproven, EventReason::ResumeUnproven, &message);
         match self.recent_scaler() {
             Some(reading) => self.draft.wake(time::plus(reading.read(), AGAIN)),
             None => self.draft.look.push(Look::Scaler),
